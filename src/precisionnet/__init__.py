@@ -1,0 +1,35 @@
+"""Precision Neural Networks: learn a sparse precision matrix together with the network that runs on it.
+
+>>> from precisionnet import PNNRegressor
+>>> model = PNNRegressor(random_state=0).fit(X, y)  # doctest: +SKIP
+
+Names are imported when they are first used, so that ``import precisionnet`` and ``precisionnet --help`` stay quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from precisionnet._version import __version__
+
+if TYPE_CHECKING:
+    from precisionnet.estimators import PNNClassifier, PNNRegressor, load
+
+_HOME = {
+    "PNNClassifier": "precisionnet.estimators",
+    "PNNRegressor": "precisionnet.estimators",
+    "load": "precisionnet.estimators",
+}
+
+__all__ = ["PNNClassifier", "PNNRegressor", "__version__", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,289 @@
+"""What the regressor and the classifier share: checks, scaling, the fit and the forward pass."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from torch import Tensor
+
+from precisionnet.errors import PrecisionNetWarning
+from precisionnet.estimators.checks import (
+    column_names,
+    refuse_bad_values,
+    refuse_few_rows,
+    refuse_text_columns,
+    warn_about_columns,
+)
+from precisionnet.estimators.interop import GraphInterop
+from precisionnet.estimators.rows import Scaler, Table, canonical, split_validation
+from precisionnet.joint import METHODS, HistoryRow, Problem, Result, Rows, Schedule, Stopping, run, threads_for
+from precisionnet.nn import PrecisionNetwork, scale_to_unit_norm
+from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter
+from precisionnet.precision import sample_covariance, spectral_bound
+from precisionnet.types import FloatArray
+
+_PREDICT_ROWS = 8192
+"""Rows a forward pass takes at once, so that memory does not grow with the table."""
+
+
+def _constraint(parameter: Parameter) -> list[Any]:
+    """The parameter's range in scikit-learn's words, for its uniform error sentence."""
+    allowed: list[Any]
+    if parameter.choices:
+        allowed = [StrOptions(set(parameter.choices))]
+    elif parameter.kind is bool:
+        allowed = ["boolean"]
+    else:
+        number = Integral if parameter.kind is int else Real
+        low, high = parameter.kind(parameter.low), None if np.isinf(parameter.high) else parameter.high
+        allowed = [Interval(number, low, high, closed=parameter.closed)]
+    return [*allowed, None] if parameter.optional else allowed
+
+
+class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
+    """A Precision Neural Network behind scikit-learn's face.
+
+    Subclasses say what a target is (``_encode_target``), what is lost on it (``_task_loss``, ``_metric``) and what an
+    output means (``predict``).
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{parameter.name: _constraint(parameter) for parameter in PARAMETERS},
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        method: str = BY_NAME["method"].default,
+        *,
+        n_layers: int = BY_NAME["n_layers"].default,
+        n_filters: int = BY_NAME["n_filters"].default,
+        order: int = BY_NAME["order"].default,
+        readout: str = BY_NAME["readout"].default,
+        readout_width: int = BY_NAME["readout_width"].default,
+        activation: str = BY_NAME["activation"].default,
+        l1_scale: float = BY_NAME["l1_scale"].default,
+        l1_penalty: float | None = BY_NAME["l1_penalty"].default,
+        task_weight: float = BY_NAME["task_weight"].default,
+        coupling: float = BY_NAME["coupling"].default,
+        ridge: float = BY_NAME["ridge"].default,
+        spectral_bound: float | None = BY_NAME["spectral_bound"].default,
+        l2_penalty: float = BY_NAME["l2_penalty"].default,
+        learning_rate: float = BY_NAME["learning_rate"].default,
+        max_epochs: int = BY_NAME["max_epochs"].default,
+        theta_steps: int = BY_NAME["theta_steps"].default,
+        task_steps: int = BY_NAME["task_steps"].default,
+        weight_steps: int = BY_NAME["weight_steps"].default,
+        step1: str = BY_NAME["step1"].default,
+        validation_fraction: float = BY_NAME["validation_fraction"].default,
+        patience: int | None = BY_NAME["patience"].default,
+        standardize: bool = BY_NAME["standardize"].default,
+        standardize_target: bool = BY_NAME["standardize_target"].default,
+        scale_shift: bool = BY_NAME["scale_shift"].default,
+        predict_on: str = BY_NAME["predict_on"].default,
+        dtype: str = BY_NAME["dtype"].default,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.method = method
+        self.n_layers = n_layers
+        self.n_filters = n_filters
+        self.order = order
+        self.readout = readout
+        self.readout_width = readout_width
+        self.activation = activation
+        self.l1_scale = l1_scale
+        self.l1_penalty = l1_penalty
+        self.task_weight = task_weight
+        self.coupling = coupling
+        self.ridge = ridge
+        self.spectral_bound = spectral_bound
+        self.l2_penalty = l2_penalty
+        self.learning_rate = learning_rate
+        self.max_epochs = max_epochs
+        self.theta_steps = theta_steps
+        self.task_steps = task_steps
+        self.weight_steps = weight_steps
+        self.step1 = step1
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.standardize = standardize
+        self.standardize_target = standardize_target
+        self.scale_shift = scale_shift
+        self.predict_on = predict_on
+        self.dtype = dtype
+        self.random_state = random_state
+
+    @abstractmethod
+    def _encode_target(self, y: Any, weight: FloatArray) -> FloatArray:
+        """Check the target of the rows that carry weight; return it as numbers."""
+
+    @abstractmethod
+    def _task_loss(self, output: Tensor, y: Tensor, weight: Tensor) -> Tensor:
+        """L_task of the paper: weighted mean over rows."""
+
+    @abstractmethod
+    def _metric(self, output: Tensor, y: Tensor, weight: Tensor) -> float:
+        """What the history shows beside the loss, in the target's own units."""
+
+    @property
+    @abstractmethod
+    def _n_outputs(self) -> int: ...
+
+    def _fit_target_scaler(self, table: Table) -> None:
+        """Only a regression target is scaled."""
+
+    def _target_tensor(self, y: FloatArray) -> Tensor:
+        return torch.from_numpy(y)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        on_epoch: Callable[[HistoryRow], object] | None = None,
+    ) -> Self:
+        """Learn the precision matrix and the network.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or data frame of numbers.
+        y : the target.
+        sample_weight : how often each row counts; 2 is the same as the row standing there twice.
+        on_epoch : called with each epoch's row of ``history_``, for a progress display.
+        """
+        table, rng = self._checked_table(X, y, sample_weight)
+        strata = table.y if self._n_outputs > 1 else None
+        training, validation = split_validation(table, self.validation_fraction, strata, rng)
+        self._x_scaler = Scaler.fit(training.X, training.weight, self.standardize)
+        self._fit_target_scaler(training)
+        problem = self._problem(training, seed=int(rng.randint(2**31 - 1)))
+        with threads_for(training.X.size * self.n_filters):
+            result = run(
+                problem,
+                METHODS[self.method],  # type: ignore[index]
+                Schedule(self.learning_rate, self.theta_steps, self.task_steps, self.weight_steps, self.step1),  # type: ignore[arg-type]
+                Stopping(self.max_epochs, self.patience, sparse=self._on_sparse),
+                self._metric,
+                None if validation is None else self._rows(validation),
+                on_epoch,
+            )
+        self._keep(problem, result, len(training), 0 if validation is None else len(validation))
+        return self
+
+    def _checked_table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, np.random.RandomState]:
+        refuse_text_columns(X)
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, **self._target_checks)
+        refuse_bad_values(X, column_names(self))
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        table = canonical(X, self._encode_target(y, weight), weight)
+        refuse_few_rows(len(table))
+        return table, check_random_state(self.random_state)
+
+    _target_checks: ClassVar[dict[str, Any]] = {}
+
+    def _problem(self, training: Table, seed: int) -> Problem:
+        standard = self._x_scaler.transform(training.X)
+        emp_cov = sample_covariance(standard, training.weight)
+        # A constant column has no variance: as a node of unit variance it stays without edges and harms nobody.
+        flat = np.diag(emp_cov) <= 0
+        emp_cov[flat, flat] = 1.0
+        n_rows = float(training.weight.sum())
+        warn_about_columns(training.X, emp_cov, column_names(self), n_rows)
+        rate = float(np.sqrt(np.log(self.n_features_in_) / n_rows))
+        return Problem(
+            network=self._new_network(seed),
+            rows=self._rows(training),
+            task_loss=self._task_loss,
+            emp_cov=emp_cov,
+            l1_penalty=self.l1_scale * rate if self.l1_penalty is None else self.l1_penalty,
+            task_weight=self.task_weight,
+            coupling=self.coupling,
+            ridge=self.ridge,
+            spectral_bound=spectral_bound(emp_cov) if self.spectral_bound is None else self.spectral_bound,
+            l2_penalty=self.l2_penalty,
+            scale_shift=self.scale_shift,
+        )
+
+    def _new_network(self, seed: int) -> PrecisionNetwork:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = PrecisionNetwork(
+                self.n_features_in_,
+                n_outputs=self._n_outputs,
+                n_layers=self.n_layers,
+                n_filters=self.n_filters,
+                order=self.order,
+                readout=self.readout,  # type: ignore[arg-type]
+                readout_width=self.readout_width,
+                activation=self.activation,
+            )
+        return network.to(getattr(torch, self.dtype))
+
+    def _rows(self, table: Table) -> Rows:
+        dtype = getattr(torch, self.dtype)
+        x = torch.from_numpy(self._x_scaler.transform(table.X)).to(dtype).unsqueeze(-1)
+        y = self._target_tensor(table.y)
+        return Rows(x, y.to(dtype) if y.is_floating_point() else y, torch.from_numpy(table.weight).to(dtype))
+
+    def _keep(self, problem: Problem, result: Result, n_training: int, n_validation: int) -> None:
+        state = result.state
+        if state.note:
+            warnings.warn(f"The precision solver {state.note}.", PrecisionNetWarning, stacklevel=3)
+        self.precision_ = state.theta
+        self.task_precision_ = state.theta_task.numpy()
+        self.covariance_ = problem.emp_cov
+        self.l1_penalty_ = problem.l1_penalty
+        self.spectral_bound_ = problem.spectral_bound
+        self.n_rows_ = {"training": n_training, "validation": n_validation}
+        self.history_ = pd.DataFrame(result.history).astype({"epoch": int, "n_zeros": int})
+        self.n_iter_ = len(result.history)
+        self.best_epoch_ = state.epoch
+        problem.network.load_state_dict({**state.weights, **state.statistics})
+        # Predictions are float64: the same row then gets the same number whatever stands beside it.
+        self.network_ = problem.network.double().eval()
+
+    @property
+    def _on_sparse(self) -> bool:
+        """A VNN has no sparse matrix to predict on: its shift is the covariance."""
+        return self.predict_on == "sparse" and self.method != "vnn"
+
+    @property
+    def shift_(self) -> FloatArray:
+        """The matrix the fitted network runs on, scaled as it uses it."""
+        check_is_fitted(self)
+        shift = torch.from_numpy(self.precision_ if self._on_sparse else self.task_precision_)
+        scaled: FloatArray = (scale_to_unit_norm(shift) if self.scale_shift else shift).numpy()
+        return scaled
+
+    def _output(self, X: Any) -> FloatArray:
+        """The network's raw output for new rows, float64."""
+        check_is_fitted(self)
+        refuse_text_columns(X)
+        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
+        refuse_bad_values(X, column_names(self))
+        x = torch.from_numpy(self._x_scaler.transform(X)).unsqueeze(-1)
+        shift = torch.from_numpy(self.shift_)
+        with torch.no_grad():
+            parts = [self.network_(part, shift) for part in x.split(_PREDICT_ROWS)]
+        output: FloatArray = torch.cat(parts).numpy()
+        return output
+
+    def save(self, folder: str | Path) -> None:
+        """Write the fitted model to ``folder`` (``model.safetensors`` and ``model.json``), whole or not at all."""
+        from precisionnet.estimators.files import save
+
+        save(self, folder)

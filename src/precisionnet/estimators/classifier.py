@@ -1,0 +1,60 @@
+"""Predict a class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from precisionnet.errors import InputError
+from precisionnet.estimators.base import BasePNN
+from precisionnet.types import FloatArray
+
+
+class PNNClassifier(ClassifierMixin, BasePNN):  # type: ignore[misc]
+    """Precision Neural Network for two or more classes: cross-entropy.
+
+    Parameters and attributes as :class:`PNNRegressor`; ``history_`` shows accuracies, and ``classes_`` are the labels.
+    """
+
+    @property
+    def _n_outputs(self) -> int:
+        return len(self.classes_)
+
+    def _encode_target(self, y: Any, weight: FloatArray) -> FloatArray:
+        check_classification_targets(y)
+        self.classes_ = np.unique(np.asarray(y)[weight > 0])
+        if len(self.classes_) < 2:
+            raise InputError(
+                f"The target has only one class ({self.classes_[0]!s}): a classifier needs at least two classes; "
+                "check the target column or the rows that were selected."
+            )
+        encoded = np.searchsorted(self.classes_, y)
+        # A label that only stands in rows without weight may fall off the end; those rows are dropped anyway.
+        return np.minimum(encoded, len(self.classes_) - 1).astype(np.float64)
+
+    def _target_tensor(self, y: FloatArray) -> Tensor:
+        return torch.from_numpy(y.astype(np.int64))
+
+    def _task_loss(self, output: Tensor, y: Tensor, weight: Tensor) -> Tensor:
+        return (weight * cross_entropy(output, y, reduction="none")).sum() / weight.sum()
+
+    def _metric(self, output: Tensor, y: Tensor, weight: Tensor) -> float:
+        """Accuracy."""
+        return float((weight * (output.argmax(dim=1) == y)).sum() / weight.sum())
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class, in the order of ``classes_``."""
+        probabilities: FloatArray = softmax(self._output(X), axis=1)
+        return probabilities
+
+    def predict(self, X: Any) -> Any:
+        """Most probable class for each row of X."""
+        output = self._output(X)  # first of all: it refuses a model that is not fitted
+        return self.classes_[output.argmax(axis=1)]

@@ -1,0 +1,207 @@
+"""A model as a folder: ``model.safetensors`` (numbers) and ``model.json`` (everything else). No pickle; loading runs no
+code from the folder. Save, load and predict is bit-identical.
+
+``model.json`` carries the format version, the estimator's parameters, the columns' names, the classes, the history, the
+versions it was made with, and the sha256 of the tensor file, which is checked before anything is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import sklearn
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from precisionnet._version import __version__
+from precisionnet.errors import InputError, ModelFileError
+from precisionnet.estimators.base import BasePNN
+from precisionnet.estimators.classifier import PNNClassifier
+from precisionnet.estimators.regressor import PNNRegressor
+from precisionnet.estimators.rows import Scaler
+from precisionnet.outputs import whole_folder
+
+FORMAT = "precisionnet-model"
+FORMAT_VERSION = 1
+JSON_NAME = "model.json"
+TENSOR_NAME = "model.safetensors"
+_ESTIMATORS: dict[str, type[BasePNN]] = {"PNNRegressor": PNNRegressor, "PNNClassifier": PNNClassifier}
+_MATRICES = ("precision_", "task_precision_", "covariance_")
+_NUMBERS = ("l1_penalty_", "spectral_bound_", "n_rows_", "n_iter_", "best_epoch_", "n_features_in_")
+
+
+def save(model: BasePNN, folder: str | Path) -> None:
+    """Write a fitted model. See the head of this file."""
+    check_is_fitted(model)
+    blob = save_tensors(_tensors(model))
+    document = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "estimator": type(model).__name__,
+        "parameters": _parameters(model),
+        "feature_names": [str(n) for n in model.feature_names_in_] if hasattr(model, "feature_names_in_") else None,
+        "classes": _classes(model),
+        "fitted": {name: getattr(model, name) for name in _NUMBERS},
+        "history": _history(model.history_),
+        "versions": versions(),
+        "sha256": {TENSOR_NAME: hashlib.sha256(blob).hexdigest()},
+    }
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False, default=_plain)
+    with whole_folder(folder, is_ours=is_model_folder) as scratch:
+        (scratch / TENSOR_NAME).write_bytes(blob)
+        (scratch / JSON_NAME).write_text(text + "\n", encoding="utf-8")
+
+
+def load(folder: str | Path) -> Any:
+    """Read a model that ``save`` wrote: a :class:`PNNRegressor` or :class:`PNNClassifier`, ready to predict.
+
+    The output folder of ``precisionnet fit`` works too: its model is in the subfolder ``model``.
+    """
+    place = Path(folder)
+    if not (place / JSON_NAME).exists() and (place / "model" / JSON_NAME).exists():
+        place = place / "model"
+    document = _read_document(place)
+    tensors = _read_tensors(place, document)
+    try:
+        return _rebuild(document, tensors)
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        detail = " ".join(str(error).split())[:200]
+        raise ModelFileError(
+            f"The model in {str(folder)!r} contradicts itself ({type(error).__name__}: {detail}): "
+            "it was changed after it was written; fit and save it again."
+        ) from error
+
+
+def is_model_folder(folder: Path) -> bool:
+    """Whether a folder holds exactly what ``save`` writes."""
+    return {entry.name for entry in folder.iterdir()} == {JSON_NAME, TENSOR_NAME}
+
+
+def versions() -> dict[str, str]:
+    """What a result was made with."""
+    return {
+        "precisionnet": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "torch": torch.__version__,
+        "scikit-learn": sklearn.__version__,
+        "pandas": pd.__version__,
+    }
+
+
+def _tensors(model: BasePNN) -> dict[str, Tensor]:
+    arrays: dict[str, Any] = {name: getattr(model, name) for name in _MATRICES}
+    for name in ("_x_scaler", "_y_scaler"):
+        if hasattr(model, name):
+            scaler = getattr(model, name)
+            arrays |= {f"{name}.mean": scaler.mean, f"{name}.scale": scaler.scale}
+    tensors = {name: torch.from_numpy(np.array(array, dtype=np.float64)) for name, array in arrays.items()}
+    return tensors | {f"network.{name}": value.contiguous() for name, value in model.network_.state_dict().items()}
+
+
+def _parameters(model: BasePNN) -> dict[str, Any]:
+    parameters = model.get_params(deep=False)
+    if not isinstance(parameters["random_state"], int | np.integer):
+        parameters["random_state"] = None  # a generator's state is not a parameter worth keeping
+    return parameters
+
+
+def _classes(model: BasePNN) -> dict[str, Any] | None:
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return None
+    dtype = classes.dtype
+    values = classes.tolist()
+    if not all(isinstance(value, str | int | float | bool) for value in values):
+        raise InputError(f"Classes of type {dtype} cannot be saved: use text, whole numbers or booleans as labels.")
+    return {"dtype": "object" if dtype.kind not in "biufU" else dtype.str, "values": values}
+
+
+def _history(history: pd.DataFrame) -> dict[str, list[float | None]]:
+    """Columns of numbers; NaN, which JSON has no word for, becomes null."""
+    return {
+        str(name): [None if isinstance(value, float) and math.isnan(value) else value for value in column.tolist()]
+        for name, column in history.items()
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"cannot write {type(value).__name__} to JSON")
+
+
+def _read_document(place: Path) -> dict[str, Any]:
+    path = place / JSON_NAME
+    if not path.is_file():
+        raise ModelFileError(f"{str(place)!r} is not a model folder: it has no {JSON_NAME}; pass a folder made by save().")
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelFileError(f"{str(path)!r} cannot be read: it is truncated or not JSON; copy the folder again.") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ModelFileError(f"{str(path)!r} was not written by precisionnet; pass a folder made by save().")
+    version = document.get("format_version")
+    if version != FORMAT_VERSION:
+        raise ModelFileError(
+            f"{str(path)!r} has format version {version!r}; this precisionnet ({__version__}) reads version "
+            f"{FORMAT_VERSION}: install a version that matches."
+        )
+    return document
+
+
+def _read_tensors(place: Path, document: dict[str, Any]) -> dict[str, Tensor]:
+    path = place / TENSOR_NAME
+    try:
+        blob = path.read_bytes()
+    except OSError as error:
+        raise ModelFileError(f"{str(path)!r} is missing or unreadable; copy the whole model folder again.") from error
+    hashes = document.get("sha256")
+    expected = hashes.get(TENSOR_NAME) if isinstance(hashes, dict) else None
+    if hashlib.sha256(blob).hexdigest() != expected:
+        raise ModelFileError(
+            f"{str(path)!r} does not match the hash in {JSON_NAME}: it is truncated or belongs to another model; "
+            "copy the whole folder again."
+        )
+    try:
+        return load_tensors(blob)
+    except SafetensorError as error:
+        raise ModelFileError(f"{str(path)!r} is not a safetensors file; copy the whole folder again.") from error
+
+
+def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> BasePNN:
+    model = _ESTIMATORS[document["estimator"]](**document["parameters"])
+    model._validate_params()
+    for name in _NUMBERS:
+        setattr(model, name, document["fitted"][name])
+    if document["feature_names"] is not None:
+        model.feature_names_in_ = np.array(document["feature_names"], dtype=object)
+    if document["classes"] is not None:
+        model.classes_ = np.array(document["classes"]["values"], dtype=document["classes"]["dtype"])
+    history = pd.DataFrame(document["history"]).astype(float)
+    model.history_ = history.astype({"epoch": int, "n_zeros": int})
+    n = int(model.n_features_in_)
+    for name in _MATRICES:
+        if tuple(tensors[name].shape) != (n, n):
+            raise ValueError(f"{name} has shape {tuple(tensors[name].shape)} for {n} features")
+        setattr(model, name, tensors[name].numpy())
+    for name in ("_x_scaler", "_y_scaler"):
+        if f"{name}.mean" in tensors:
+            setattr(model, name, Scaler(tensors[f"{name}.mean"].numpy(), tensors[f"{name}.scale"].numpy()))
+    if model._x_scaler.mean.shape != (n,) or model._x_scaler.scale.shape != (n,):
+        raise ValueError(f"the feature scaling is not for {n} features")
+    model.network_ = model._new_network(seed=0).double().eval()
+    prefix = "network."
+    model.network_.load_state_dict({k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)})
+    return model

@@ -1,0 +1,28 @@
+"""The alternating optimisation over theta, theta_task and the weights: the one place where nn and precision meet."""
+
+from precisionnet.joint.methods import METHODS, Method, joint_step
+from precisionnet.joint.problem import JointState, Problem, Rows, TaskLoss, objective_terms
+from precisionnet.joint.run import HistoryRow, Result, Stopping, predict, run
+from precisionnet.joint.steps import Schedule, theta_step, theta_task_step, weights_step
+from precisionnet.joint.threads import threads_for
+
+__all__ = [
+    "METHODS",
+    "HistoryRow",
+    "JointState",
+    "Method",
+    "Problem",
+    "Result",
+    "Rows",
+    "Schedule",
+    "Stopping",
+    "TaskLoss",
+    "joint_step",
+    "objective_terms",
+    "predict",
+    "run",
+    "theta_step",
+    "theta_task_step",
+    "threads_for",
+    "weights_step",
+]

@@ -1,0 +1,109 @@
+r"""Problem (7) of the paper: the objective, its data and its weights. Nothing here changes during a run.
+
+    minimise over h, theta, theta_task
+        task_weight * L_task(y, Phi(X, theta_task, h)) + l2_penalty * ||h||^2
+        + (1 - task_weight) * [ tr(C theta) - log det(theta + ridge I) + l1_penalty * sum_{i != j} |theta_ij| ]
+        + coupling / 2 * || theta - theta_task ||_F^2
+    subject to  0 <= theta <= spectral_bound * I
+
+This is the definition the code follows, also where the printed listing of Algorithm 1 drops a factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from precisionnet.nn import PrecisionNetwork, scale_to_unit_norm
+from precisionnet.precision import graphical_lasso_terms
+from precisionnet.types import FloatArray
+
+TaskLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""(network output, target, sample weight) -> weighted mean loss."""
+
+Tensors = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class JointState:
+    """What Algorithm 1 iterates on. A step takes one and returns another; it never writes into it."""
+
+    theta: FloatArray
+    """Sparse precision, float64."""
+    theta_task: Tensor
+    """Task-aware precision, float64; what the network runs on."""
+    weights: Tensors
+    """h: every trained tensor of the network."""
+    statistics: Tensors
+    """Batch-norm running statistics."""
+    adam: dict[str, Any] | None = None
+    """Moments of Adam, carried from epoch to epoch."""
+    epoch: int = 0
+    note: str = ""
+    """What the last Step 1 had to say, where it did not converge."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Samples as the network takes them."""
+
+    x: Tensor
+    y: Tensor
+    weight: Tensor
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The objective with its data and weights (see the head of this file)."""
+
+    network: PrecisionNetwork
+    rows: Rows
+    task_loss: TaskLoss
+    emp_cov: FloatArray
+    l1_penalty: float
+    task_weight: float
+    coupling: float
+    ridge: float
+    spectral_bound: float
+    l2_penalty: float
+    scale_shift: bool
+
+    def output(self, weights: Tensors, statistics: Tensors, shift: Tensor, x: Tensor, *, training: bool) -> Tensor:
+        """Phi(x, shift, h). While training, batch norm writes its running statistics into ``statistics``."""
+        self.network.train(training)
+        scaled = scale_to_unit_norm(shift) if self.scale_shift else shift
+        output: Tensor = functional_call(self.network, {**weights, **statistics}, (x, scaled.to(x.dtype)))
+        return output
+
+    def training_loss(self, weights: Tensors, statistics: Tensors, theta_task: Tensor) -> Tensor:
+        """L_task on the training rows, with the batch's own statistics."""
+        rows = self.rows
+        output = self.output(weights, statistics, theta_task, rows.x, training=True)
+        return self.task_loss(output, rows.y, rows.weight)
+
+
+def l2_norm_squared(weights: Tensors) -> Tensor:
+    """||h||^2 over coefficients and readout matrices; biases and batch-norm scales are not penalised."""
+    return torch.stack([w.square().sum() for w in weights.values() if w.ndim > 1]).sum()
+
+
+def objective_terms(problem: Problem, state: JointState, task_loss: float) -> dict[str, float]:
+    """Every term of the objective, weighted as it enters, and their sum."""
+    gl_weight = 1.0 - problem.task_weight
+    gl = graphical_lasso_terms(state.theta, problem.emp_cov, problem.l1_penalty, problem.ridge)
+    distance = float(np.linalg.norm(state.theta - state.theta_task.numpy()))
+    terms = {
+        "task_term": problem.task_weight * task_loss,
+        "l2_term": problem.l2_penalty * float(l2_norm_squared(state.weights)),
+        "trace_term": gl_weight * gl.trace,
+        "log_det_term": gl_weight * gl.neg_log_det,
+        "l1_term": gl_weight * gl.l1,
+        "coupling_term": 0.5 * problem.coupling * distance**2,
+    }
+    return {"objective": sum(terms.values()), **terms, "distance": distance}

@@ -1,0 +1,118 @@
+"""The loop around the steps: epochs, the row each leaves behind, the best state kept, and when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from precisionnet.errors import FitDivergedError
+from precisionnet.joint.methods import Method
+from precisionnet.joint.problem import JointState, Problem, Rows, objective_terms
+from precisionnet.joint.steps import Schedule
+from precisionnet.linalg import count_zeros, extreme_eigenvalues
+
+HistoryRow = dict[str, float]
+Metric = Callable[[Tensor, Tensor, Tensor], float]
+"""(network output, target, sample weight) -> the number a user reads, in the target's own units."""
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """How long to train and which state to keep."""
+
+    max_epochs: int
+    patience: int | None
+    """Epochs without a better validation loss before stopping; None never stops early."""
+    sparse: bool
+    """Validate on theta instead of theta_task, when that is what will predict."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The kept state, and a row an epoch."""
+
+    state: JointState
+    history: list[HistoryRow]
+
+
+def run(
+    problem: Problem,
+    method: Method,
+    schedule: Schedule,
+    stopping: Stopping,
+    metric: Metric,
+    validation: Rows | None = None,
+    on_epoch: Callable[[HistoryRow], object] | None = None,
+) -> Result:
+    """Train to the end and return the state with the best validation loss (the last one without validation rows)."""
+    state = method.init(problem)
+    best, best_loss, history = state, np.inf, list[HistoryRow]()
+    for epoch in range(1, stopping.max_epochs + 1):
+        state = replace(method.update(state, problem, schedule), epoch=epoch)
+        shown = method.result(state)
+        row = _describe(problem, shown, stopping, metric, validation)
+        _refuse_divergence(shown, row, schedule)
+        history.append(row)
+        if on_epoch is not None:
+            on_epoch(row)
+        loss = row["validation_loss"] if validation is not None else -epoch
+        if loss < best_loss:
+            best, best_loss = shown, loss  # states are never written into, so this is a copy, not an alias
+        elif stopping.patience is not None and epoch - best.epoch >= stopping.patience:
+            break
+    return Result(best, history)
+
+
+def predict(problem: Problem, state: JointState, x: Tensor, *, sparse: bool) -> Tensor:
+    """Network output in evaluation mode, on theta (``sparse``) or theta_task."""
+    shift = torch.from_numpy(state.theta) if sparse else state.theta_task
+    with torch.no_grad():
+        return problem.output(state.weights, state.statistics, shift, x, training=False)
+
+
+def _describe(
+    problem: Problem, state: JointState, stopping: Stopping, metric: Metric, validation: Rows | None
+) -> HistoryRow:
+    def scores(rows: Rows) -> tuple[float, float]:
+        output = predict(problem, state, rows.x, sparse=stopping.sparse)
+        loss = float(problem.task_loss(output, rows.y, rows.weight))
+        return loss, metric(output, rows.y, rows.weight)
+
+    train_loss, train_metric = scores(problem.rows)
+    val_loss, val_metric = scores(validation) if validation is not None else (np.nan, np.nan)
+    finite = bool(np.isfinite(state.theta).all())
+    smallest, largest = extreme_eigenvalues(state.theta) if finite else (np.nan, np.nan)
+    return {
+        "epoch": state.epoch,
+        **objective_terms(problem, state, train_loss),
+        "train_loss": train_loss,
+        "train_metric": train_metric,
+        "validation_loss": val_loss,
+        "validation_metric": val_metric,
+        "n_zeros": count_zeros(state.theta),
+        "eigenvalue_min": smallest,
+        "eigenvalue_max": largest,
+    }
+
+
+def _refuse_divergence(state: JointState, row: HistoryRow, schedule: Schedule) -> None:
+    broken = {
+        "theta": np.isfinite(state.theta).all(),
+        "theta_task": bool(torch.isfinite(state.theta_task).all()),
+        "the task loss": np.isfinite(row["train_loss"]),
+        "the network's weights": all(bool(torch.isfinite(w).all()) for w in state.weights.values()),
+    }
+    names = [name for name, fine in broken.items() if not fine]
+    if not names:
+        return
+    remedy = f"lower learning_rate (now {schedule.learning_rate:g})"
+    if schedule.step1 == "paper":
+        remedy += ', raise ridge, or use step1="exact", whose steps cannot diverge'
+    raise FitDivergedError(
+        f"The fit diverged in epoch {state.epoch}: {' and '.join(names)} became infinite or NaN; no model was made. "
+        f"To go on, {remedy}."
+    )

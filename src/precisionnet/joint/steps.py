@@ -1,0 +1,102 @@
+"""Algorithm 1 of the paper, line by line: three pure steps over a frozen state.
+
+How the default differs from the printed listing, and why (``docs/decisions/0002-step-one.md``):
+
+- Step 1 minimises its problem as written, to tolerance, instead of 20 passes of fixed length;
+- Step 2 shortens its step to 1 / coupling where a longer one could diverge (not at the paper's values);
+- Step 3 carries Adam's moments from epoch to epoch, as one optimiser over the whole run would.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+
+from precisionnet.joint.problem import JointState, Problem, Tensors, l2_norm_squared
+from precisionnet.precision import graphical_lasso, listing_passes
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How many inner steps an epoch takes, and how long they are."""
+
+    learning_rate: float = 0.01
+    theta_steps: int = 20
+    task_steps: int = 20
+    weight_steps: int = 20
+    step1: Literal["exact", "paper"] = "exact"
+
+
+def theta_step(state: JointState, problem: Problem, schedule: Schedule) -> JointState:
+    """Lines 3-8, Step 1: theta with theta_task fixed, problem (8)."""
+    anchor = state.theta_task.numpy()
+    if schedule.step1 == "paper":
+        theta = listing_passes(
+            state.theta,
+            problem.emp_cov,
+            anchor,
+            l1_penalty=problem.l1_penalty,
+            coupling=problem.coupling,
+            bound=problem.spectral_bound,
+            ridge=problem.ridge,
+            step=schedule.learning_rate,
+            n_passes=schedule.theta_steps,
+        )
+        return replace(state, theta=theta)
+    solved = graphical_lasso(
+        problem.emp_cov,
+        problem.l1_penalty,
+        anchor=anchor,
+        coupling=problem.coupling / (1.0 - problem.task_weight),
+        spectral_bound=problem.spectral_bound,
+        ridge=problem.ridge,
+        init=state.theta,
+    )
+    return replace(state, theta=solved.precision, note="" if solved.converged else solved.message)
+
+
+def theta_task_step(state: JointState, problem: Problem, schedule: Schedule) -> JointState:
+    """Lines 9-11, Step 2: gradient descent on theta_task, problem (9); it stays symmetric.
+
+    The forward passes use the batch's own statistics and write the running ones into a copy that is thrown away.
+    """
+    theta = torch.from_numpy(state.theta)
+    theta_task = state.theta_task
+    scratch = {name: value.clone() for name, value in state.statistics.items()}
+    step = min(schedule.learning_rate, 1.0 / problem.coupling) if problem.coupling > 0 else schedule.learning_rate
+    for _ in range(schedule.task_steps):
+        leaf = theta_task.detach().requires_grad_()
+        loss = problem.task_weight * problem.training_loss(state.weights, scratch, leaf)
+        (gradient,) = torch.autograd.grad(loss, leaf)
+        gradient = 0.5 * (gradient + gradient.T) + problem.coupling * (theta_task - theta)
+        theta_task = theta_task - step * gradient
+    return replace(state, theta_task=theta_task)
+
+
+def open_for_training(state: JointState, schedule: Schedule) -> tuple[Tensors, Tensors, torch.optim.Adam]:
+    """Copies of the weights (as leaves) and statistics, and Adam as the last epoch left it."""
+    weights = {name: value.clone().requires_grad_() for name, value in state.weights.items()}
+    statistics = {name: value.clone() for name, value in state.statistics.items()}
+    adam = torch.optim.Adam(list(weights.values()), lr=schedule.learning_rate)
+    if state.adam is not None:
+        adam.load_state_dict(deepcopy(state.adam))
+    return weights, statistics, adam
+
+
+def weights_step(state: JointState, problem: Problem, schedule: Schedule) -> JointState:
+    """Lines 12-14, Step 3: Adam on the network's weights, problem (10) with the l2 term of eq. (3)."""
+    weights, statistics, adam = open_for_training(state, schedule)
+    for _ in range(schedule.weight_steps):
+        adam.zero_grad()
+        loss = problem.task_weight * problem.training_loss(weights, statistics, state.theta_task)
+        (loss + problem.l2_penalty * l2_norm_squared(weights)).backward()  # type: ignore[no-untyped-call]
+        adam.step()
+    return replace(
+        state,
+        weights={name: value.detach() for name, value in weights.items()},
+        statistics=statistics,
+        adam=adam.state_dict(),
+    )

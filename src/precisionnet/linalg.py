@@ -1,0 +1,88 @@
+"""Small dense symmetric linear algebra shared by the solvers. NumPy and SciPy only."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, eigvalsh
+
+from precisionnet.types import FloatArray
+
+
+def symmetrize(matrix: FloatArray) -> FloatArray:
+    """The symmetric part, (A + A') / 2, exactly symmetric in floating point."""
+    return 0.5 * (matrix + matrix.T)
+
+
+def soft_threshold_off_diagonal(matrix: FloatArray, threshold: float) -> FloatArray:
+    """Proximal operator of ``threshold * sum_{i != j} |a_ij|``; the diagonal is left alone."""
+    shrunk = np.sign(matrix) * np.maximum(np.abs(matrix) - threshold, 0.0)
+    np.fill_diagonal(shrunk, np.diag(matrix))
+    return shrunk
+
+
+def l1_off_diagonal(matrix: FloatArray) -> float:
+    """Sum of the absolute off-diagonal entries, both triangles."""
+    return float(np.abs(matrix).sum() - np.abs(np.diag(matrix)).sum())
+
+
+def count_zeros(matrix: FloatArray) -> int:
+    """Number of entries that are exactly zero, as the paper's tables count them."""
+    return int(np.count_nonzero(matrix == 0.0))
+
+
+def extreme_eigenvalues(matrix: FloatArray) -> tuple[float, float]:
+    """Smallest and largest eigenvalue of a symmetric matrix."""
+    values = eigvalsh(matrix)
+    return float(values[0]), float(values[-1])
+
+
+def try_cholesky(matrix: FloatArray) -> FloatArray | None:
+    """Lower Cholesky factor, or None where the matrix is not numerically positive definite."""
+    try:
+        factor: FloatArray = cholesky(matrix, lower=True, check_finite=False)
+    except LinAlgError:
+        return None
+    # LAPACK lets NaN through; a NaN anywhere in a column reaches that column's pivot.
+    return factor if np.isfinite(np.diag(factor)).all() else None
+
+
+def inverse_from_cholesky(factor: FloatArray) -> FloatArray:
+    """Inverse of L L' from its lower factor, symmetric to the last bit."""
+    return symmetrize(cho_solve((factor, True), np.eye(len(factor)), check_finite=False))
+
+
+def log_det_from_cholesky(factor: FloatArray) -> float:
+    """log det(L L')."""
+    return 2.0 * float(np.log(np.diag(factor)).sum())
+
+
+def psd_projection(matrix: FloatArray) -> FloatArray:
+    """Nearest positive semi-definite matrix in Frobenius norm. Fills exact zeros in: see ``tests/test_steps.py``."""
+    values, vectors = eigh(matrix)
+    return symmetrize((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+
+def clip_eigenvalues(matrix: FloatArray, low: float, high: float) -> FloatArray:
+    """Nearest matrix with every eigenvalue in [low, high]."""
+    values, vectors = eigh(matrix)
+    return symmetrize((vectors * np.clip(values, low, high)) @ vectors.T)
+
+
+def into_spectral_box(matrix: FloatArray, low: float, high: float) -> FloatArray:
+    """A matrix with the same zeros and its eigenvalues in [low, high].
+
+    Not the nearest one (that would fill the zeros in): a multiple of the identity lifts the bottom, then a common
+    factor lowers the top. Used to remove the last rounding-sized violation of a solver's result, and to make a
+    thresholded matrix definite again.
+    """
+    smallest, largest = extreme_eigenvalues(matrix)
+    if smallest < low:
+        matrix = matrix + (low - smallest) * np.eye(len(matrix))
+        largest += low - smallest
+    if largest > high:
+        # Pull towards low * I instead of towards 0, so that the bottom stays where it is.
+        factor = (high - low) / (largest - low)
+        diagonal = low + factor * (np.diag(matrix) - low)
+        matrix = factor * matrix
+        np.fill_diagonal(matrix, diagonal)
+    return matrix

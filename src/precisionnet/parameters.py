@@ -1,0 +1,105 @@
+"""The model's parameters, said once: name, default, range and meaning.
+
+The estimators take their defaults and checks from here, the command line its options, the report its table. Nothing
+heavy is imported, so ``precisionnet --help`` stays quick. Names follow ``docs/notation.md``; defaults are the paper's
+where it has one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of ``PNNRegressor`` and ``PNNClassifier``."""
+
+    name: str
+    default: Any
+    help: str
+    kind: type = float
+    choices: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = math.inf
+    closed: str = "left"
+    """Which ends of [low, high] are allowed: left, right, both or neither."""
+    optional: bool = False
+    """None is allowed, and means what ``help`` says."""
+    symbol: str = ""
+    """What the paper calls it."""
+
+
+PARAMETERS: tuple[Parameter, ...] = (
+    Parameter(
+        "method",
+        "joint",
+        "How the matrix under the network is found.",
+        str,
+        choices=("joint", "naive", "glasso", "sample", "vnn"),
+    ),
+    Parameter("n_layers", 1, "Filter layers.", int, low=1, symbol="L"),
+    Parameter("n_filters", 8, "Features a node carries after each layer.", int, low=1, symbol="F"),
+    Parameter("order", 2, "Degree of the filter polynomials.", int, low=0, symbol="K"),
+    Parameter(
+        "readout",
+        "mlp",
+        "mlp (a weight for every node) or mean (node average, any number of nodes).",
+        str,
+        choices=("mlp", "mean"),
+    ),
+    Parameter("readout_width", 32, "Hidden units of the readout; 0 makes it linear.", int),
+    Parameter("activation", "relu", "Nonlinearity of a layer.", str, choices=("relu", "leaky_relu", "tanh")),
+    Parameter(
+        "l1_scale", 1.0, "Sparsity: the l1 penalty is l1_scale * sqrt(log N / T). Larger is sparser.", symbol="lambda_0"
+    ),
+    Parameter("l1_penalty", None, "The l1 penalty itself; replaces l1_scale.", optional=True, symbol="lambda"),
+    Parameter("task_weight", 0.5, "Weight of the task against the graph.", high=1, closed="neither", symbol="alpha"),
+    Parameter("coupling", 10.0, "How tightly the task's matrix is tied to the sparse one.", symbol="gamma"),
+    Parameter("ridge", 1e-4, "Added to the precision inside the log-determinant.", symbol="epsilon"),
+    Parameter(
+        "spectral_bound",
+        None,
+        "Largest eigenvalue allowed; by default twice the inverse of the covariance's smallest, floored.",
+        closed="neither",
+        optional=True,
+        symbol="M",
+    ),
+    Parameter("l2_penalty", 1e-3, "Weight of the squared network weights.", symbol="beta"),
+    Parameter("learning_rate", 0.01, "Step length of Steps 2 and 3.", closed="neither", symbol="eta"),
+    Parameter("max_epochs", 10, "Rounds of Steps 1, 2 and 3 at most.", int, low=1, symbol="I_epochs"),
+    Parameter("theta_steps", 20, "Passes of Step 1; only for step1=paper.", int, low=1, symbol="I_Theta"),
+    Parameter("task_steps", 20, "Gradient steps of Step 2 an epoch.", int, symbol="I_ThetaTask"),
+    Parameter("weight_steps", 20, "Adam steps of Step 3 an epoch.", int, low=1, symbol="I_h"),
+    Parameter(
+        "step1",
+        "exact",
+        "exact (minimise Step 1 as written) or paper (the printed listing, which may diverge).",
+        str,
+        choices=("exact", "paper"),
+    ),
+    Parameter(
+        "validation_fraction",
+        0.2,
+        "Share of the rows kept aside to choose the epoch; 0 trains on all rows and keeps the last epoch.",
+        high=1,
+    ),
+    Parameter(
+        "patience", 5, "Epochs without a better validation loss before stopping; none never stops.", int, low=1,
+        optional=True,
+    ),
+    Parameter("standardize", True, "Centre and scale the features, on the training rows.", bool),
+    Parameter("standardize_target", True, "Centre and scale a regression target, on the training rows.", bool),
+    Parameter("scale_shift", True, "Divide the network's matrix by its largest eigenvalue.", bool),
+    Parameter(
+        "predict_on",
+        "task",
+        "Predict on the task's matrix (the paper) or on the sparse one.",
+        str,
+        choices=("task", "sparse"),
+    ),
+    Parameter("dtype", "float32", "Arithmetic of training; predictions are float64.", str, choices=("float32", "float64")),
+)
+
+BY_NAME: dict[str, Parameter] = {parameter.name: parameter for parameter in PARAMETERS}

@@ -1,0 +1,20 @@
+"""Names for the few types that cross layers."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+"""A real array; float64 unless said otherwise."""
+
+MethodName = Literal["joint", "naive", "glasso", "sample", "vnn"]
+"""How the matrix under the network is found."""
+
+ReadoutName = Literal["mlp", "mean"]
+"""How node features become a prediction."""
+
+TaskName = Literal["regression", "classification"]
+"""What the target is."""
