@@ -6,6 +6,10 @@ The command line prints that sentence and exits with code 2; anything else is a 
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 
 class PrecisionNetError(Exception):
     """Base of every error this package raises on purpose."""
@@ -29,3 +33,15 @@ class FitDivergedError(PrecisionNetError, ArithmeticError):
 
 class PrecisionNetWarning(UserWarning):
     """Something the user should know about a result that was returned all the same."""
+
+
+def some(values: Sequence[Any], most: int = 3) -> str:
+    """'a', 'b', 'c' and 4 more: a list short enough for a sentence."""
+    shown = ", ".join(repr(value) for value in values[:most])
+    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
+
+
+def did_you_mean(name: str, candidates: Iterable[Any]) -> str:
+    """' (did you mean ...?)' where a candidate is close, else nothing."""
+    close = difflib.get_close_matches(name, [str(candidate) for candidate in candidates], n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

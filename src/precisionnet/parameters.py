@@ -81,14 +81,11 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         "validation_fraction",
-        0.2,
-        "Share of the rows kept aside to choose the epoch; 0 trains on all rows and keeps the last epoch.",
+        0.25,
+        "Share of the rows set aside to choose the epoch; 0 trains on all rows and keeps the last epoch.",
         high=1,
     ),
-    Parameter(
-        "patience", 5, "Epochs without a better validation loss before stopping; none never stops.", int, low=1,
-        optional=True,
-    ),
+    Parameter("patience", 5, "Epochs without a better validation loss before stopping.", int, low=1),
     Parameter("standardize", True, "Centre and scale the features, on the training rows.", bool),
     Parameter("standardize_target", True, "Centre and scale a regression target, on the training rows.", bool),
     Parameter("scale_shift", True, "Divide the network's matrix by its largest eigenvalue.", bool),

@@ -88,7 +88,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         weight_steps: int = BY_NAME["weight_steps"].default,
         step1: str = BY_NAME["step1"].default,
         validation_fraction: float = BY_NAME["validation_fraction"].default,
-        patience: int | None = BY_NAME["patience"].default,
+        patience: int = BY_NAME["patience"].default,
         standardize: bool = BY_NAME["standardize"].default,
         standardize_target: bool = BY_NAME["standardize_target"].default,
         scale_shift: bool = BY_NAME["scale_shift"].default,
@@ -186,6 +186,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
 
     def _checked_table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, np.random.RandomState]:
         refuse_text_columns(X)
+        self.target_name_ = str(y.name) if isinstance(y, pd.Series) and y.name is not None else None
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, **self._target_checks)
         refuse_bad_values(X, column_names(self))
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from precisionnet.errors import InputError, PrecisionNetWarning
+from precisionnet.errors import InputError, PrecisionNetWarning, some
 from precisionnet.types import FloatArray
 
 MIN_ROWS = 4
@@ -19,12 +19,6 @@ def column_names(estimator: Any) -> list[str]:
     """The table's own column names, or x0, x1, ... where it had none."""
     names = getattr(estimator, "feature_names_in_", None)
     return [f"x{i}" for i in range(estimator.n_features_in_)] if names is None else [str(name) for name in names]
-
-
-def some(names: Sequence[str], most: int = 3) -> str:
-    """'a', 'b', 'c' and 4 more: a list short enough for a sentence."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def refuse_text_columns(X: Any) -> None:

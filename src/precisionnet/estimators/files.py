@@ -38,7 +38,7 @@ JSON_NAME = "model.json"
 TENSOR_NAME = "model.safetensors"
 _ESTIMATORS: dict[str, type[BasePNN]] = {"PNNRegressor": PNNRegressor, "PNNClassifier": PNNClassifier}
 _MATRICES = ("precision_", "task_precision_", "covariance_")
-_NUMBERS = ("l1_penalty_", "spectral_bound_", "n_rows_", "n_iter_", "best_epoch_", "n_features_in_")
+_NUMBERS = ("l1_penalty_", "spectral_bound_", "n_rows_", "n_iter_", "best_epoch_", "n_features_in_", "target_name_")
 
 
 def save(model: BasePNN, folder: str | Path) -> None:

@@ -25,8 +25,8 @@ class Stopping:
     """How long to train and which state to keep."""
 
     max_epochs: int
-    patience: int | None
-    """Epochs without a better validation loss before stopping; None never stops early."""
+    patience: int
+    """Epochs without a better validation loss before stopping."""
     sparse: bool
     """Validate on theta instead of theta_task, when that is what will predict."""
 
@@ -62,7 +62,7 @@ def run(
         loss = row["validation_loss"] if validation is not None else -epoch
         if loss < best_loss:
             best, best_loss = shown, loss  # states are never written into, so this is a copy, not an alias
-        elif stopping.patience is not None and epoch - best.epoch >= stopping.patience:
+        elif epoch - best.epoch >= stopping.patience:
             break
     return Result(best, history)
 

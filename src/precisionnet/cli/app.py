@@ -1,0 +1,110 @@
+"""``precisionnet``: the commands and their options."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from precisionnet._version import __version__
+from precisionnet.cli.options import with_model_parameters
+from precisionnet.errors import PrecisionNetError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="Precision Neural Networks: a sparse graph of your table's columns, learned together with a network on it.",
+)
+
+Tables = Annotated[list[str], typer.Argument(metavar="TABLE...", help="csv, tsv, parquet or xlsx; several are joined.")]
+IdColumn = Annotated[str | None, typer.Option("--id", metavar="COL", help="Column that identifies a row; not a feature.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"precisionnet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    pass
+
+
+def fit(
+    tables: Tables,
+    target: Annotated[str, typer.Option(metavar="COL", help="Column to predict.")],
+    id_column: IdColumn = None,
+    task: Annotated[
+        str, typer.Option(metavar="[auto|regression|classification]", help="What the target is.")
+    ] = "auto",
+    drop: Annotated[list[str] | None, typer.Option(metavar="COL", help="Column to leave out; may be repeated.")] = None,
+    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the results.")] = "precisionnet-output",
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the split and the fit.")] = 0,
+    test_fraction: Annotated[float, typer.Option(help="Share of the rows held out to measure the result.")] = 0.2,
+    **parameters: Any,
+) -> None:
+    """Learn a network and its graph from a table; write the model, predictions for held-out rows and a report."""
+    from precisionnet.cli.fit import run_fit
+
+    run_fit(tables, target, id_column, task, drop or [], Path(out), seed, test_fraction, parameters)
+
+
+app.command()(with_model_parameters(fit))
+
+
+@app.command()
+def predict(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Model folder, or the output folder of fit.")],
+    tables: Tables,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="csv, tsv or parquet; standard output if not given.")
+    ] = None,
+    id_column: IdColumn = None,
+) -> None:
+    """Predict the rows of a new table; columns are matched by name."""
+    from precisionnet.cli.predict import run_predict
+
+    run_predict(model, tables, output, id_column)
+
+
+@app.command()
+def show(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Model folder, or the output folder of fit.")],
+    edges: Annotated[str | None, typer.Option(metavar="FILE", help="Write every edge to a csv, tsv or parquet file.")] = None,
+) -> None:
+    """Print what is in a model."""
+    from precisionnet.cli.show import run_show
+
+    run_show(model, edges)
+
+
+@app.command()
+def demo(
+    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the results.")] = "demo-output",
+) -> None:
+    """Fit a real table and the paper's synthetic recipe, and say where the reports are."""
+    from precisionnet.cli.demo import run_demo
+
+    run_demo(Path(out))
+
+
+def main() -> None:
+    """Entry point: an error a user can mend becomes one sentence and exit code 2."""
+    try:
+        app()
+    except PrecisionNetError as error:
+        from precisionnet.cli.console import error as print_error
+
+        print_error(str(error))
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""What the commands print with: results to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def error(sentence: str) -> None:
+    """One sentence, no traceback. Markup in a column's name is text."""
+    err.print(Text.assemble(("Error: ", "bold red"), sentence))
+
+
+def note(sentence: str) -> None:
+    """Something to know that does not stop the command."""
+    err.print(Text.assemble(("Note: ", "bold yellow"), sentence))
+
+
+def say(text: str) -> None:
+    """A plain line of the result."""
+    out.print(Text(text))
+
+
+def table(columns: Iterable[str], rows: Iterable[Iterable[str]], first_bold: bool = False) -> None:
+    """A small table: the first column is text, the others are numbers."""
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for i, name in enumerate(columns):
+        shown.add_column(Text(name), justify="left" if i == 0 else "right", overflow="fold")
+    for i, row in enumerate(rows):
+        shown.add_row(*(Text(cell) for cell in row), style="bold" if first_bold and i == 0 else None)
+    out.print(shown)
+
+
+class EpochBar:
+    """A progress bar fed with the rows of the history."""
+
+    def __init__(self, progress: Progress, task: Any) -> None:
+        self._progress, self._task = progress, task
+
+    def __call__(self, row: dict[str, float]) -> None:
+        """Advance by an epoch and show its losses."""
+        losses = f"train {row['train_loss']:.3f}"
+        if row["validation_loss"] == row["validation_loss"]:
+            losses += f"  validation {row['validation_loss']:.3f}"
+        self._progress.update(self._task, advance=1, losses=losses)
+
+
+@contextmanager
+def epochs(max_epochs: int) -> Iterator[EpochBar]:
+    """Show training; without a terminal nothing is drawn until the end."""
+    columns = (
+        TextColumn("training"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[losses]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err) as progress:
+        task = progress.add_task("training", total=max_epochs, losses="")
+        yield EpochBar(progress, task)
+        progress.update(task, total=progress.tasks[0].completed)  # early stopping is an end, too

@@ -1,0 +1,132 @@
+"""``precisionnet fit``: read, check, train, measure, write."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from sklearn.utils._param_validation import InvalidParameterError
+
+from precisionnet.cli import console
+from precisionnet.datasets import check_target, guess_task, read_tables, split_columns
+from precisionnet.errors import InputError
+from precisionnet.estimators.files import is_model_folder
+from precisionnet.experiments import METRIC_LABELS, HoldOut, measure
+from precisionnet.outputs import whole_folder
+from precisionnet.report import render
+from precisionnet.types import TaskName
+
+MODEL_FOLDER, PREDICTIONS, REPORT = "model", "predictions.csv", "report.html"
+MIN_ROWS = 10
+
+
+def run_fit(
+    paths: list[str],
+    target: str,
+    id_column: str | None,
+    task: str,
+    drop: list[str],
+    out: Path,
+    seed: int,
+    test_fraction: float,
+    parameters: dict[str, Any],
+) -> None:
+    """The whole command."""
+    if task not in ("auto", "regression", "classification"):
+        raise InputError(f"--task must be auto, regression or classification, got {task!r}.")
+    if not 0.0 < test_fraction < 1.0:
+        raise InputError(f"--test-fraction must be between 0 and 1, got {test_fraction:g}; 0.2 holds out a fifth.")
+    frame, notes = read_tables(paths, id_column)
+    if target == id_column:
+        raise InputError(f"Column {target!r} is named as --target and as --id: it can only be one of them.")
+    X, y = split_columns(frame, target, id_column, drop)
+    if len(X) < MIN_ROWS:
+        raise InputError(f"Table {paths[0]!r} has n_samples={len(X)} rows: at least {MIN_ROWS} are needed to fit and test.")
+    kind: TaskName = guess_task(y) if task == "auto" else task  # type: ignore[assignment]
+    y = check_target(y, kind)
+    for sentence in notes:
+        console.note(sentence)
+    ids = frame[id_column] if id_column is not None else pd.Series(range(1, len(frame) + 1), name="row")
+    source = " + ".join(Path(path).name for path in paths)
+    result = fit_and_write(X, y, kind, ids, out, seed, test_fraction, parameters, source)
+    print_result(result, out, guessed=task == "auto")
+
+
+def fit_and_write(
+    X: pd.DataFrame,
+    y: pd.Series[Any],
+    task: TaskName,
+    ids: pd.Series[Any],
+    out: Path,
+    seed: int,
+    test_fraction: float,
+    parameters: dict[str, Any],
+    source: str,
+) -> HoldOut:
+    """Train and write the output folder, whole or not at all."""
+    with whole_folder(out, is_ours=is_fit_output) as folder:
+        try:
+            with console.epochs(parameters.get("max_epochs", 10)) as bar:
+                result = measure(
+                    X, y, task, parameters, seed=seed, test_fraction=test_fraction, groups=ids, on_epoch=bar
+                )
+        except InvalidParameterError as error:
+            raise InputError(str(error)) from error
+        result.model.save(folder / MODEL_FOLDER)
+        _predictions(result, ids).to_csv(folder / PREDICTIONS, index=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a glyph that is missing from a font is no news
+            page = render(result, source, datetime.date.today().isoformat())
+        (folder / REPORT).write_text(page, encoding="utf-8")
+    return result
+
+
+def is_fit_output(folder: Path) -> bool:
+    """Whether a folder is what an earlier fit wrote, and nothing else."""
+    entries = {entry.name for entry in folder.iterdir()}
+    model = folder / MODEL_FOLDER
+    return entries == {MODEL_FOLDER, PREDICTIONS, REPORT} and model.is_dir() and is_model_folder(model)
+
+
+def print_result(result: HoldOut, out: Path, *, guessed: bool = False) -> None:
+    """The table, the graph in a sentence, and where things are."""
+    for sentence in result.notes:
+        console.note(sentence)
+    model = result.model
+    n, rows = int(model.n_features_in_), model.n_rows_
+    how = f"{result.task} (guessed; --task sets it)" if guessed else result.task
+    console.say(f"{result.target}: {how}, {n} columns, {rows['training']} training + {rows['validation']} validation "
+                f"+ {len(result.test)} held-out rows")
+    console.say("")
+    labels = [METRIC_LABELS[name] for name in result.scores.columns]
+    cells = [[str(name), *("–" if v != v else f"{v:.3f}" for v in row)] for name, row in zip(result.scores.index, result.scores.values, strict=True)]
+    console.table(["held-out rows", *labels], cells, first_bold=True)
+    console.say("")
+    console.say(graph_sentence(model))
+    console.say(f"Wrote {out / REPORT}, {out / PREDICTIONS} and {out / MODEL_FOLDER}/")
+
+
+def graph_sentence(model: Any) -> str:
+    """How many edges the sparse graph has, in words where there are none or all."""
+    n = int(model.n_features_in_)
+    pairs, edges = n * (n - 1) // 2, len(model.to_edge_frame())
+    sentence = f"Graph: {edges} of {pairs} possible edges, {(model.precision_ == 0).mean():.0%} of the precision is exactly zero."
+    if edges == 0:
+        sentence += " No column depends directly on another at this penalty: lower --l1-scale."
+    elif edges == pairs and model.method in ("joint", "glasso") and n > 2:
+        sentence += " Every pair is connected: raise --l1-scale for a sparser graph."
+    return sentence
+
+
+def _predictions(result: HoldOut, ids: pd.Series[Any]) -> pd.DataFrame:
+    said = result.predictions
+    frame = pd.DataFrame({str(ids.name): ids.iloc[result.test].to_numpy(), "true": result.y_test, "predicted": said.predicted})
+    return frame if said.probabilities is None else frame.join(probability_frame(said.probabilities, result.model.classes_))
+
+
+def probability_frame(probabilities: Any, classes: Any) -> pd.DataFrame:
+    """One column a class."""
+    return pd.DataFrame(probabilities, columns=[f"probability_{label}" for label in classes])

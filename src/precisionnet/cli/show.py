@@ -1,0 +1,50 @@
+"""``precisionnet show``: what is in a model, on one screen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from precisionnet.cli import console
+from precisionnet.cli.fit import graph_sentence
+from precisionnet.cli.predict import check_ending, write_table
+from precisionnet.errors import some
+from precisionnet.estimators import load
+from precisionnet.estimators.checks import column_names
+from precisionnet.parameters import PARAMETERS
+
+EDGES_SHOWN = 10
+
+
+def run_show(folder: str, edges: str | None) -> None:
+    """The whole command."""
+    check_ending(edges)
+    model = load(folder)
+    smallest, largest = np.linalg.eigvalsh(model.precision_)[[0, -1]]
+    rows = model.n_rows_
+    console.say(f"{type(model).__name__}, method {model.method}, target {model.target_name_ or 'unnamed'}")
+    if hasattr(model, "classes_"):
+        console.say(f"Classes: {some([str(label) for label in model.classes_], 10)}")
+    console.say(f"Columns: {some(column_names(model), 4)}")
+    console.say(f"Rows: {rows['training']} training, {rows['validation']} validation")
+    console.say(graph_sentence(model))
+    console.say(f"Eigenvalues of the sparse precision: {smallest:.3g} to {largest:.3g}; l1 penalty {model.l1_penalty_:.3g}")
+    console.say(f"Epoch {model.best_epoch_} of {model.n_iter_} kept: {_kept(model)}")
+    changed = [f"{p.name}={getattr(model, p.name)}" for p in PARAMETERS if getattr(model, p.name) != p.default]
+    console.say(f"Parameters beside the defaults: {', '.join(changed) or 'none'}")
+    frame = model.to_edge_frame()
+    if len(frame):
+        console.say("")
+        cells = [[e.source, e.target, f"{e.partial_correlation:+.3f}"] for e in frame.head(EDGES_SHOWN).itertuples()]
+        console.table(["strongest edges", "", "partial correlation"], cells)
+    if edges is not None:
+        write_table(frame, edges)
+        console.say(f"Wrote {len(frame)} edges to {edges}")
+
+
+def _kept(model: Any) -> str:
+    row = model.history_.iloc[model.best_epoch_ - 1]
+    name = "accuracy" if hasattr(model, "classes_") else "mean absolute error"
+    train, validation = row["train_metric"], row["validation_metric"]
+    return f"{name} {train:.3g} in training" + ("" if np.isnan(validation) else f", {validation:.3g} in validation")

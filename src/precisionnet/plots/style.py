@@ -1,0 +1,82 @@
+"""One look for every figure, and figures as inline SVG.
+
+Figures are drawn without pyplot, so nothing global is touched and no display is needed.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+INK = "#1f2933"
+MUTED = "#7b8794"
+GRID = "#e4e7eb"
+MAIN = "#1d5fa6"
+SECOND = "#d9822b"
+POSITIVE = "#2166ac"
+NEGATIVE = "#b2182b"
+DIVERGING = "RdBu"
+
+_RC: dict[str, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 10,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "legend.frameon": False,
+    "text.parse_math": False,  # a column called a$b$ is a name, not a formula
+    "svg.fonttype": "none",
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw inside this block."""
+    with matplotlib.rc_context(_RC):
+        yield
+
+
+def new_figure(width: float, height: float, n_axes: int = 1) -> tuple[Figure, list[Axes]]:
+    """A figure with its axes side by side."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(1, n_axes, squeeze=False)[0]
+    return figure, list(axes)
+
+
+def to_svg(figure: Figure, name: str) -> str:
+    """The figure as an ``<svg>`` element that scales with the page.
+
+    ``name`` keeps the ids of several figures on one page apart, and makes the same figure the same text.
+    """
+    buffer = io.StringIO()
+    with matplotlib.rc_context({**_RC, "svg.hashsalt": name}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
+    # matplotlib numbers groups anew in each figure; only hashed ids are referred to.
+    svg = re.sub(r' id="(?:figure|axes|patch|line2d|text|matplotlib\.axis|xtick|ytick|legend|PathCollection|LineCollection'
+                 r'|QuadMesh|image|FillBetweenPolyCollection)_\d+"', "", svg)
+    width, height = (float(value) for value in re.findall(r'(?:width|height)="([\d.]+)pt"', svg[:400])[:2])
+    head = f'<svg role="img" style="max-width:{width * 4 / 3:.0f}px" viewBox="0 0 {width:g} {height:g}"'
+    return re.sub(r'<svg [^>]*?viewBox="[^"]*"', head, svg, count=1)

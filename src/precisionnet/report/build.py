@@ -1,0 +1,160 @@
+"""One self-contained HTML page about a fit: jinja2 around inline SVG, nothing from the network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jinja2 import Environment, PackageLoader, select_autoescape
+from markupsafe import Markup
+
+from precisionnet import plots
+from precisionnet.estimators import partial_correlations
+from precisionnet.estimators.checks import column_names
+from precisionnet.estimators.files import versions
+from precisionnet.experiments import METRIC_LABELS, HoldOut
+from precisionnet.parameters import PARAMETERS
+from precisionnet.types import FloatArray
+
+EDGES_SHOWN = 30
+GRID_POINTS = 200
+METHOD_SENTENCES = {
+    "joint": "the sparse precision matrix was learned together with the network",
+    "naive": "one precision matrix was learned with the network by plain gradient, then thresholded",
+    "glasso": "the sparse precision matrix was estimated first (graphical lasso), the network trained on it",
+    "sample": "the network runs on the inverse of the sample covariance",
+    "vnn": "the network runs on the sample covariance (a VNN)",
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture and what a screen reader, or a reader in a hurry, gets instead."""
+
+    svg: Markup
+    caption: str
+
+
+def render(result: HoldOut, source: str, created: str) -> str:
+    """The page as text. ``source`` names the table, ``created`` is the date to show."""
+    environment = Environment(
+        loader=PackageLoader("precisionnet.report"), autoescape=select_autoescape(default=True), trim_blocks=True
+    )
+    model = result.model
+    edges = model.to_edge_frame()
+    n = int(model.n_features_in_)
+    return environment.get_template("report.html.j2").render(
+        result=result,
+        model=model,
+        source=source,
+        created=created,
+        verdict=verdict(result),
+        method_sentence=METHOD_SENTENCES[model.method],
+        scores=_score_rows(result),
+        labels=[METRIC_LABELS[name] for name in result.scores.columns],
+        figures=_figures(result, edges),
+        edges=edges.head(EDGES_SHOWN),
+        n_edges=len(edges),
+        n_pairs=n * (n - 1) // 2,
+        n_zeros=int(np.count_nonzero(model.precision_ == 0)),
+        parameters=[(p.name, _show(getattr(model, p.name)), p.symbol, p.help) for p in PARAMETERS],
+        fitted=_fitted(model),
+        versions=versions(),
+    )
+
+
+def verdict(result: HoldOut) -> str:
+    """The answer in two sentences, from the same numbers as the table."""
+    scores, n = result.scores, len(result.test)
+    method, plain, trivial = scores.index[:3]
+    if result.task == "regression":
+        mae = scores["mae"]
+        first = (
+            f"On {n} rows it has not seen, {method} is off by {mae[method]:.3g} on average; "
+            f"ridge regression by {mae[plain]:.3g}, always guessing the median by {mae[trivial]:.3g}."
+        )
+        gain, best = 1.0 - mae[method] / mae[plain], mae[method] <= mae[plain]
+        margin = f"{abs(gain):.0%} {'less' if best else 'more'} error than ridge"
+    else:
+        accuracy = scores["accuracy"]
+        first = (
+            f"On {n} rows it has not seen, {method} is right in {accuracy[method]:.1%}; "
+            f"logistic regression in {accuracy[plain]:.1%}, always guessing the majority in {accuracy[trivial]:.1%}."
+        )
+        difference, best = accuracy[method] - accuracy[plain], accuracy[method] >= accuracy[plain]
+        margin = f"{abs(difference) * 100:.1f} points {'above' if best else 'below'} logistic regression"
+    if result.task == "regression" and round(abs(gain), 2) == 0 or result.task == "classification" and difference == 0:
+        margin = "as good as the linear model"
+    return f"{first} That is {margin}, on one split of one table."
+
+
+def _score_rows(result: HoldOut) -> list[tuple[str, list[str], bool]]:
+    shown = {"ridge": "ridge regression", "logistic": "logistic regression", "median": "median of the training rows",
+             "majority": "majority class"}
+    return [
+        (shown.get(str(name), str(name)), [_number(value) for value in row], i == 0)
+        for i, (name, row) in enumerate(zip(result.scores.index, result.scores.to_numpy(), strict=True))
+    ]
+
+
+def _figures(result: HoldOut, edges: pd.DataFrame) -> dict[str, Figure]:
+    model, said = result.model, result.predictions
+    names = column_names(model)
+    partial = partial_correlations(model.precision_)
+    mu, responses = _responses(model)
+    metric = "Mean absolute error" if result.task == "regression" else "Accuracy"
+    with plots.styled():
+        drawn: dict[str, tuple[Any, str]] = {
+            "training": (
+                plots.training_curves(model.history_, model.best_epoch_, metric),
+                f"{metric} a epoch on training and validation rows, and the distance between the two matrices.".replace(
+                    " a epoch", " by epoch"
+                ),
+            ),
+            "heat_map": (plots.heat_map(partial, names), "Partial correlations between all columns, clustered."),
+            "graph": (plots.edge_graph(edges), "The strongest edges of the learned graph."),
+            "spectrum": (
+                plots.spectrum(model.precision_, model.task_precision_, model.method == "vnn"),
+                "Eigenvalues of the sparse and of the task-aware matrix.",
+            ),
+            "responses": (plots.frequency_responses(mu, responses), "Frequency response of every filter."),
+        }
+        if result.task == "regression":
+            figure = plots.predicted_against_true(result.y_test, said.predicted, result.target)
+            drawn["outcome"] = (figure, f"Predicted against true {result.target} on held-out rows.")
+        else:
+            confusion = plots.confusion(result.y_test, said.predicted, model.classes_)
+            drawn["outcome"] = (confusion, "Confusion matrix on held-out rows.")
+            drawn["roc"] = (plots.roc(result.y_test, said.probabilities, model.classes_), "ROC curves on held-out rows.")
+        return {name: Figure(Markup(plots.to_svg(figure, name)), text) for name, (figure, text) in drawn.items()}
+
+
+def _responses(model: Any) -> tuple[FloatArray, list[FloatArray]]:
+    """Eigenvalues of the scaled matrix, and h(mu) of every filter of every layer on a grid over their range."""
+    mu = np.linalg.eigvalsh(model.shift_)
+    grid = torch.linspace(float(mu.min()), float(mu.max()), GRID_POINTS, dtype=torch.float64)
+    with torch.no_grad():
+        return mu, [bank.frequency_response(grid).reshape(GRID_POINTS, -1).numpy() for bank in model.network_.filters]
+
+
+def _fitted(model: Any) -> list[tuple[str, str]]:
+    smallest, largest = np.linalg.eigvalsh(model.precision_)[[0, -1]]
+    return [
+        ("l1 penalty used (lambda)", _number(model.l1_penalty_)),
+        ("spectral bound used (M)", _number(model.spectral_bound_)),
+        ("eigenvalues of the sparse precision", f"{_number(smallest)} to {_number(largest)}"),
+        ("epochs run, epoch kept", f"{model.n_iter_}, {model.best_epoch_}"),
+        ("network weights", f"{sum(p.numel() for p in model.network_.parameters()):,}"),
+        ("random seed", _show(model.random_state)),
+    ]
+
+
+def _number(value: float) -> str:
+    return "–" if value != value else f"{value:.3f}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def _show(value: Any) -> str:
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
