@@ -16,8 +16,8 @@ from precisionnet.errors import OutputError
 def whole_folder(target: str | Path, is_ours: Callable[[Path], bool]) -> Iterator[Path]:
     """A scratch folder that becomes ``target`` when the block ends well, and vanishes when it does not.
 
-    An earlier output of ours (as ``is_ours`` tells) is replaced; a folder that holds anything else is refused, and so is
-    a place that cannot be written, before any work is done.
+    An earlier output of ours (as ``is_ours`` tells) is replaced; a folder that holds anything else is refused, and so
+    is a place that cannot be written, before any work is done.
     """
     place = Path(target).absolute()
     if place.is_file():

@@ -96,7 +96,9 @@ PARAMETERS: tuple[Parameter, ...] = (
         str,
         choices=("task", "sparse"),
     ),
-    Parameter("dtype", "float32", "Arithmetic of training; predictions are float64.", str, choices=("float32", "float64")),
+    Parameter(
+        "dtype", "float32", "Arithmetic of training; predictions are float64.", str, choices=("float32", "float64")
+    ),
 )
 
 BY_NAME: dict[str, Parameter] = {parameter.name: parameter for parameter in PARAMETERS}

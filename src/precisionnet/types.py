@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.floating[Any]]
 """A real array; float64 unless said otherwise."""
 
+IndexArray = NDArray[np.intp]
+"""Positions in an array."""
+
 MethodName = Literal["joint", "naive", "glasso", "sample", "vnn"]
 """How the matrix under the network is found."""
 

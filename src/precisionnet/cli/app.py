@@ -21,7 +21,9 @@ app = typer.Typer(
 )
 
 Tables = Annotated[list[str], typer.Argument(metavar="TABLE...", help="csv, tsv, parquet or xlsx; several are joined.")]
-IdColumn = Annotated[str | None, typer.Option("--id", metavar="COL", help="Column that identifies a row; not a feature.")]
+IdColumn = Annotated[
+    str | None, typer.Option("--id", metavar="COL", help="Column that identifies a row; not a feature.")
+]
 
 
 def _version(wanted: bool) -> None:
@@ -32,7 +34,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
     pass
 
@@ -41,9 +45,7 @@ def fit(
     tables: Tables,
     target: Annotated[str, typer.Option(metavar="COL", help="Column to predict.")],
     id_column: IdColumn = None,
-    task: Annotated[
-        str, typer.Option(metavar="[auto|regression|classification]", help="What the target is.")
-    ] = "auto",
+    task: Annotated[str, typer.Option(metavar="[auto|regression|classification]", help="What the target is.")] = "auto",
     drop: Annotated[list[str] | None, typer.Option(metavar="COL", help="Column to leave out; may be repeated.")] = None,
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the results.")] = "precisionnet-output",
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the split and the fit.")] = 0,
@@ -64,7 +66,8 @@ def predict(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Model folder, or the output folder of fit.")],
     tables: Tables,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="csv, tsv or parquet; standard output if not given.")
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="csv, tsv or parquet; standard output if not given."),
     ] = None,
     id_column: IdColumn = None,
 ) -> None:
@@ -77,7 +80,9 @@ def predict(
 @app.command()
 def show(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Model folder, or the output folder of fit.")],
-    edges: Annotated[str | None, typer.Option(metavar="FILE", help="Write every edge to a csv, tsv or parquet file.")] = None,
+    edges: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write every edge to a csv, tsv or parquet file.")
+    ] = None,
 ) -> None:
     """Print what is in a model."""
     from precisionnet.cli.show import run_show

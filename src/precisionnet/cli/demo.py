@@ -32,6 +32,7 @@ def run_demo(out: Path) -> None:
             found, true = result.model.precision_ != 0, drawn.theta_true != 0
             edges = true.sum() - len(true)
             hit = (found & true).sum() - len(true)
-            console.say(f"Of the {edges // 2} true edges, {hit // 2} were found; {(found & ~true).sum() // 2} found are not true.")
+            false = (found & ~true).sum()
+            console.say(f"Of the {edges // 2} true edges, {hit // 2} were found; {false // 2} found are not true.")
         console.say("")
     console.say(f"Done in {time.perf_counter() - started:.0f} s. Open {out / 'diabetes' / 'report.html'} in a browser.")

@@ -44,7 +44,9 @@ def run_fit(
         raise InputError(f"Column {target!r} is named as --target and as --id: it can only be one of them.")
     X, y = split_columns(frame, target, id_column, drop)
     if len(X) < MIN_ROWS:
-        raise InputError(f"Table {paths[0]!r} has n_samples={len(X)} rows: at least {MIN_ROWS} are needed to fit and test.")
+        raise InputError(
+            f"Table {paths[0]!r} has n_samples={len(X)} rows: at least {MIN_ROWS} are needed to fit and test."
+        )
     kind: TaskName = guess_task(y) if task == "auto" else task  # type: ignore[assignment]
     y = check_target(y, kind)
     for sentence in notes:
@@ -98,11 +100,16 @@ def print_result(result: HoldOut, out: Path, *, guessed: bool = False) -> None:
     model = result.model
     n, rows = int(model.n_features_in_), model.n_rows_
     how = f"{result.task} (guessed; --task sets it)" if guessed else result.task
-    console.say(f"{result.target}: {how}, {n} columns, {rows['training']} training + {rows['validation']} validation "
-                f"+ {len(result.test)} held-out rows")
+    console.say(
+        f"{result.target}: {how}, {n} columns, {rows['training']} training + {rows['validation']} validation "
+        f"+ {len(result.test)} held-out rows"
+    )
     console.say("")
     labels = [METRIC_LABELS[name] for name in result.scores.columns]
-    cells = [[str(name), *("–" if v != v else f"{v:.3f}" for v in row)] for name, row in zip(result.scores.index, result.scores.values, strict=True)]
+    cells = [
+        [str(name), *("–" if v != v else f"{v:.3f}" for v in row)]
+        for name, row in zip(result.scores.index, result.scores.values, strict=True)
+    ]
     console.table(["held-out rows", *labels], cells, first_bold=True)
     console.say("")
     console.say(graph_sentence(model))
@@ -113,7 +120,8 @@ def graph_sentence(model: Any) -> str:
     """How many edges the sparse graph has, in words where there are none or all."""
     n = int(model.n_features_in_)
     pairs, edges = n * (n - 1) // 2, len(model.to_edge_frame())
-    sentence = f"Graph: {edges} of {pairs} possible edges, {(model.precision_ == 0).mean():.0%} of the precision is exactly zero."
+    zeros = float((model.precision_ == 0).mean())
+    sentence = f"Graph: {edges} of {pairs} possible edges, {zeros:.0%} of the precision is exactly zero."
     if edges == 0:
         sentence += " No column depends directly on another at this penalty: lower --l1-scale."
     elif edges == pairs and model.method in ("joint", "glasso") and n > 2:
@@ -123,8 +131,14 @@ def graph_sentence(model: Any) -> str:
 
 def _predictions(result: HoldOut, ids: pd.Series[Any]) -> pd.DataFrame:
     said = result.predictions
-    frame = pd.DataFrame({str(ids.name): ids.iloc[result.test].to_numpy(), "true": result.y_test, "predicted": said.predicted})
-    return frame if said.probabilities is None else frame.join(probability_frame(said.probabilities, result.model.classes_))
+    frame = pd.DataFrame(
+        {str(ids.name): ids.iloc[result.test].to_numpy(), "true": result.y_test, "predicted": said.predicted}
+    )
+    return (
+        frame
+        if said.probabilities is None
+        else frame.join(probability_frame(said.probabilities, result.model.classes_))
+    )
 
 
 def probability_frame(probabilities: Any, classes: Any) -> pd.DataFrame:

@@ -29,7 +29,9 @@ def run_show(folder: str, edges: str | None) -> None:
     console.say(f"Columns: {some(column_names(model), 4)}")
     console.say(f"Rows: {rows['training']} training, {rows['validation']} validation")
     console.say(graph_sentence(model))
-    console.say(f"Eigenvalues of the sparse precision: {smallest:.3g} to {largest:.3g}; l1 penalty {model.l1_penalty_:.3g}")
+    console.say(
+        f"Eigenvalues of the sparse precision: {smallest:.3g} to {largest:.3g}; l1 penalty {model.l1_penalty_:.3g}"
+    )
     console.say(f"Epoch {model.best_epoch_} of {model.n_iter_} kept: {_kept(model)}")
     changed = [f"{p.name}={getattr(model, p.name)}" for p in PARAMETERS if getattr(model, p.name) != p.default]
     console.say(f"Parameters beside the defaults: {', '.join(changed) or 'none'}")

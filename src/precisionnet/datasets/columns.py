@@ -22,8 +22,8 @@ def split_columns(
     for name, option in [(target, "--target"), *((name, "--drop") for name in drop)]:
         if name not in frame.columns:
             raise InputError(
-                f"There is no column {name!r}{did_you_mean(name, frame.columns)}: {option} must name one of the table's "
-                f"columns ({some(list(frame.columns))})."
+                f"There is no column {name!r}{did_you_mean(name, frame.columns)}: {option} must name one of the "
+                f"table's columns ({some(list(frame.columns))})."
             )
     y = frame[target]
     if y.isna().any():

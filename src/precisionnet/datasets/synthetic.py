@@ -26,8 +26,8 @@ def make_sparse_precision(
 ) -> FloatArray:
     """Symmetric positive definite with about ``sparsity`` * N^2 non-zero entries (||theta||_0 / N^2 of the paper).
 
-    Edges are uniform over all pairs, their values uniform in +-[0.5, 1]; the diagonal is then raised until the condition
-    number is the one asked for, and the whole scaled to unit mean variance.
+    Edges are uniform over all pairs, their values uniform in +-[0.5, 1]; the diagonal is then raised until the
+    condition number is the one asked for, and the whole scaled to unit mean variance.
     """
     if not 0 < sparsity <= 1:
         raise InputError(f"sparsity must be in (0, 1], got {sparsity}: it is the share of non-zero entries.")
@@ -54,7 +54,7 @@ def make_gaussian_regression(
     condition_number: float = 10.0,
     random_state: int | None = None,
 ) -> GaussianRegression:
-    """x ~ N(0, inverse of theta_true), y = w'x + noise with w ~ N(0, I) and signal-to-noise ratio ``snr`` (of variances)."""
+    """x ~ N(0, inverse of theta_true), y = w'x + noise, w ~ N(0, I), with signal variance ``snr`` times the noise's."""
     rng = np.random.default_rng(random_state)
     theta = make_sparse_precision(n_features, sparsity, rng, condition_number)
     # theta = L L', so x = L'^-1 z has covariance theta^-1.

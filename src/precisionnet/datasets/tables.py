@@ -31,7 +31,8 @@ def read_table(path: str | Path, id_column: str | None = None) -> pd.DataFrame:
     except Exception as error:  # readers raise anything from OSError to zipfile.BadZipFile
         detail = " ".join(str(error).split())[:160]
         raise InputError(
-            f"Table {str(path)!r} cannot be read as {path.suffix} ({detail}): check that the file is what its ending says."
+            f"Table {str(path)!r} cannot be read as {path.suffix} ({detail}): check that the file is what its ending "
+            "says."
         ) from error
     frame.columns = [str(name).strip() for name in frame.columns]
     twice = frame.columns[frame.columns.duplicated()].unique().tolist()
@@ -42,8 +43,8 @@ def read_table(path: str | Path, id_column: str | None = None) -> pd.DataFrame:
     if id_column is not None:
         if id_column not in frame.columns:
             raise InputError(
-                f"Table {str(path)!r} has no id column {id_column!r}{did_you_mean(id_column, frame.columns)}; name one that "
-                "it has with --id."
+                f"Table {str(path)!r} has no id column {id_column!r}{did_you_mean(id_column, frame.columns)}; name one "
+                "that it has with --id."
             )
         frame[id_column] = _as_text(frame[id_column])
     return frame
@@ -86,7 +87,9 @@ def _read_excel(path: Path, id_column: str | None) -> pd.DataFrame:
 
 
 def _read_unknown(path: Path, id_column: str | None) -> pd.DataFrame:
-    raise InputError(f"Table {str(path)!r} has the ending {path.suffix!r}, which is not one of {SUPPORTED}: convert it.")
+    raise InputError(
+        f"Table {str(path)!r} has the ending {path.suffix!r}, which is not one of {SUPPORTED}: convert it."
+    )
 
 
 _READERS = {
@@ -132,4 +135,3 @@ def _join(
         if ids
     ]
     return joined, notes
-

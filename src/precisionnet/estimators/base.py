@@ -279,7 +279,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         x = torch.from_numpy(self._x_scaler.transform(X)).unsqueeze(-1)
         shift = torch.from_numpy(self.shift_)
         with torch.no_grad():
-            parts = [self.network_(part, shift) for part in x.split(_PREDICT_ROWS)]
+            parts = [self.network_(part, shift) for part in torch.split(x, _PREDICT_ROWS)]
         output: FloatArray = torch.cat(parts).numpy()
         return output
 

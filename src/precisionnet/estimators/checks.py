@@ -41,14 +41,15 @@ def refuse_bad_values(X: FloatArray, names: Sequence[str]) -> None:
     for label, bad in {"NaN": np.isnan(X), "infinity": np.isinf(X)}.items():
         columns = np.flatnonzero(bad.any(axis=0))
         if len(columns):
-            listed = some([names[i] for i in columns])
+            listed = some([names[int(i)] for i in columns])
             raise InputError(
                 f"Input X contains {label} in {int(bad.any(axis=1).sum())} of {len(X)} rows (column {listed}): "
                 "drop those rows or columns, or impute them first."
             )
     if X.shape[1] < 2:
         raise InputError(
-            f"Column {names[0]!r} is the only feature (n_features=1): a graph needs at least two; use a plain regression."
+            f"Column {names[0]!r} is the only feature (n_features=1): a graph needs at least two; add columns or use a "
+            "plain regression."
         )
 
 
@@ -63,8 +64,8 @@ def warn_about_columns(X: FloatArray, emp_cov: FloatArray, names: Sequence[str],
     constant = np.flatnonzero(X.min(axis=0) == X.max(axis=0))
     if len(constant):
         _warn(
-            f"Column {some([names[i] for i in constant])} is constant in the training rows: it carries no information "
-            "and becomes a node without edges; drop it."
+            f"Column {some([names[int(i)] for i in constant])} is constant in the training rows: it carries no "
+            "information and becomes a node without edges; drop it."
         )
     deviation = np.sqrt(np.diag(emp_cov))
     correlation = np.abs(emp_cov) / np.outer(deviation, deviation)

@@ -145,11 +145,15 @@ def _plain(value: Any) -> Any:
 def _read_document(place: Path) -> dict[str, Any]:
     path = place / JSON_NAME
     if not path.is_file():
-        raise ModelFileError(f"{str(place)!r} is not a model folder: it has no {JSON_NAME}; pass a folder made by save().")
+        raise ModelFileError(
+            f"{str(place)!r} is not a model folder: it has no {JSON_NAME}; pass a folder made by save()."
+        )
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ModelFileError(f"{str(path)!r} cannot be read: it is truncated or not JSON; copy the folder again.") from error
+        raise ModelFileError(
+            f"{str(path)!r} cannot be read: it is truncated or not JSON; copy the folder again."
+        ) from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{str(path)!r} was not written by precisionnet; pass a folder made by save().")
     version = document.get("format_version")

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from precisionnet.types import FloatArray
+from precisionnet.types import FloatArray, IndexArray
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Table:
     def __len__(self) -> int:
         return len(self.X)
 
-    def take(self, index: NDArray[np.intp]) -> Table:
+    def take(self, index: IndexArray) -> Table:
         """The rows at ``index``."""
         return Table(self.X[index], self.y[index], self.weight[index])
 
@@ -37,7 +36,7 @@ def canonical(X: FloatArray, y: FloatArray, weight: FloatArray) -> Table:
     kept = weight > 0
     stacked = np.column_stack([X[kept], y[kept]])
     unique, inverse = np.unique(stacked, axis=0, return_inverse=True)
-    merged = np.bincount(inverse.ravel(), weights=weight[kept], minlength=len(unique))
+    merged = np.bincount(inverse.ravel(), weights=weight[kept], minlength=len(unique)).astype(np.float64)
     return Table(np.ascontiguousarray(unique[:, :-1]), unique[:, -1], merged)
 
 
@@ -46,7 +45,7 @@ def split_validation(
 ) -> tuple[Table, Table | None]:
     """Training and validation rows; stratified by class where ``strata`` is given. None where too few are left over."""
     groups = np.zeros(len(table)) if strata is None else strata
-    aside: list[NDArray[np.intp]] = []
+    aside: list[IndexArray] = []
     for value in np.unique(groups):
         members = rng.permutation(np.flatnonzero(groups == value))
         aside.append(members[: int(fraction * len(members))])

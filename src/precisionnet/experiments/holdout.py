@@ -19,9 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from precisionnet.estimators import PNNClassifier, PNNRegressor
 from precisionnet.experiments.metrics import score
 from precisionnet.joint import HistoryRow
-from precisionnet.types import TaskName
-
-Index = NDArray[np.intp]
+from precisionnet.types import IndexArray, TaskName
 
 
 @dataclass(frozen=True)
@@ -39,9 +37,9 @@ class HoldOut:
     model: Any
     task: TaskName
     target: str
-    training: Index
+    training: IndexArray
     """Rows the model saw (its own validation rows among them)."""
-    test: Index
+    test: IndexArray
     y_test: NDArray[Any]
     predictions: Predictions
     scores: pd.DataFrame
@@ -51,7 +49,7 @@ class HoldOut:
 
 def split_rows(
     y: pd.Series[Any], task: TaskName, test_fraction: float, seed: int, groups: Any = None
-) -> tuple[Index, Index]:
+) -> tuple[IndexArray, IndexArray]:
     """Training and test rows: by group where ids repeat, stratified by class for classification."""
     kind: Any = StratifiedShuffleSplit if task == "classification" else ShuffleSplit
     if groups is not None and pd.Series(groups).duplicated().any():

@@ -41,7 +41,9 @@ def score_classification(y: Any, predicted: Any, probabilities: Any, classes: An
     """Accuracy, balanced accuracy, and the area under the ROC curve (one against the rest, averaged over classes)."""
     y, classes = np.asarray(y), np.asarray(classes)
     areas = [
-        roc_auc_score(y == label, probabilities[:, i]) for i, label in enumerate(classes) if 0 < (y == label).sum() < len(y)
+        roc_auc_score(y == label, probabilities[:, i])
+        for i, label in enumerate(classes)
+        if 0 < (y == label).sum() < len(y)
     ]
     return {
         "accuracy": float(accuracy_score(y, predicted)),

@@ -1,8 +1,8 @@
 """How many threads a fit uses.
 
 Small products lose more to starting threads than they gain, and threads that spin while they wait slow down whoever
-shares the machine (measured: a fit of 30 rows takes 50 ms on one thread and seconds on two when the cores are busy). One
-thread also makes a fit bit-identical whether it runs alone or in a pool of workers.
+shares the machine (a fit of 30 rows: well under a second on one thread, up to ten seconds on two while both cores were
+busy). One thread also makes a fit bit-identical whether it runs alone or in a pool of workers.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@ r"""The bank of polynomial graph filters: eq. (1) without its nonlinearity, and 
 
     output_f = sum_j sum_{k=0}^{K} h_kfj shift^k x_j
 
-computed by K shifts, x -> shift x -> shift (shift x) ..., and one product with the coefficients; a matrix power is never
-formed. ``shift`` is any symmetric matrix: the precision (a PNN), the covariance (a VNN), or something else.
+computed by K shifts, x -> shift x -> shift (shift x) ..., and one product with the coefficients; a matrix power is
+never formed. ``shift`` is any symmetric matrix: the precision (a PNN), the covariance (a VNN), or something else.
 """
 
 from __future__ import annotations

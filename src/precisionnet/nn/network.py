@@ -5,6 +5,8 @@ On the precision matrix it is a PNN, on the covariance the same network is a VNN
 
 from __future__ import annotations
 
+import itertools
+
 from torch import Tensor, nn
 
 from precisionnet.nn.filter import PolynomialFilter
@@ -68,8 +70,7 @@ class PrecisionNetwork(nn.Module):
         super().__init__()
         widths = [in_features] + [n_filters] * n_layers
         self.layers = nn.ModuleList(
-            FilterLayer(w_in, w_out, order, activation, batch_norm)
-            for w_in, w_out in zip(widths[:-1], widths[1:], strict=True)
+            FilterLayer(w_in, w_out, order, activation, batch_norm) for w_in, w_out in itertools.pairwise(widths)
         )
         self.readout: Readout
         if readout == "mean":

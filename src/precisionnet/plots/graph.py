@@ -14,27 +14,29 @@ from scipy.spatial.distance import squareform
 
 from precisionnet.plots.outcome import short
 from precisionnet.plots.style import DIVERGING, INK, MAIN, MUTED, NEGATIVE, POSITIVE, SECOND, new_figure
-from precisionnet.types import FloatArray
+from precisionnet.types import FloatArray, IndexArray
 
 
-def clustered_order(partial: FloatArray) -> FloatArray:
+def clustered_order(partial: FloatArray) -> IndexArray:
     """Columns that depend on each other side by side: average linkage on 1 - |partial correlation|."""
     if len(partial) < 3:
         return np.arange(len(partial))
     distance = 1.0 - np.abs(partial)
     np.fill_diagonal(distance, 0.0)
     condensed = squareform(np.clip(distance, 0.0, None), checks=False)
-    order: FloatArray = leaves_list(linkage(condensed, "average", optimal_ordering=len(partial) <= 500))
+    order = leaves_list(linkage(condensed, "average", optimal_ordering=len(partial) <= 500)).astype(np.intp)
     return order
 
 
 def heat_map(partial: FloatArray, names: Sequence[str]) -> Figure:
-    """Partial correlations in clustered order; white is an exact zero, the diagonal is left out."""
+    """Partial correlations in clustered order; white is an exact zero, grey the diagonal."""
     order = clustered_order(partial)
     shown = partial[np.ix_(order, order)].copy()
-    np.fill_diagonal(shown, np.nan)
+    np.fill_diagonal(shown, 0.0)
     figure, (axes,) = new_figure(8.6, 7.6)
-    limit = float(np.nanmax(np.abs(shown))) or 1.0
+    limit = float(np.abs(shown).max()) or 1.0
+    axes.imshow(np.where(np.eye(len(shown)) > 0, 0.12, 0.0), cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
+    shown[shown == 0.0] = np.nan  # an exact zero is white, not the pale middle of the colours
     image = axes.imshow(shown, cmap=DIVERGING, norm=TwoSlopeNorm(0.0, -limit, limit), interpolation="nearest")
     size = float(np.clip(380.0 / len(names), 3.5, 9.0))
     if len(names) <= 130:
@@ -47,7 +49,7 @@ def heat_map(partial: FloatArray, names: Sequence[str]) -> Figure:
     axes.grid(False)
     bar = figure.colorbar(image, ax=axes, shrink=0.5, pad=0.015)
     bar.set_label("partial correlation")
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     return figure
 
 
@@ -60,21 +62,36 @@ def edge_graph(edges: pd.DataFrame, most: int = 80) -> Figure:
         axes.text(0.5, 0.5, "The graph has no edges.", ha="center", va="center", color=MUTED)
         return figure
     graph: nx.Graph[str] = nx.Graph()
-    for edge in strongest.itertuples(index=False):
-        graph.add_edge(edge.source, edge.target, partial=edge.partial_correlation, weight=abs(edge.partial_correlation))
+    for source, target, partial in strongest[["source", "target", "partial_correlation"]].to_numpy():
+        graph.add_edge(source, target, partial=partial, weight=abs(partial))
     place = _layout(graph)
     limit = float(strongest["partial_correlation"].abs().max())
     for source, target, data in graph.edges(data=True):
         (x0, y0), (x1, y1) = place[source], place[target]
         share = data["weight"] / limit
-        axes.plot([x0, x1], [y0, y1], color=POSITIVE if data["partial"] > 0 else NEGATIVE, linewidth=0.6 + 3.4 * share,
-                  alpha=0.25 + 0.6 * share, solid_capstyle="round", zorder=1)
+        axes.plot(
+            [x0, x1],
+            [y0, y1],
+            color=POSITIVE if data["partial"] > 0 else NEGATIVE,
+            linewidth=0.6 + 3.4 * share,
+            alpha=0.25 + 0.6 * share,
+            solid_capstyle="round",
+            zorder=1,
+        )
     points = np.array([place[node] for node in graph])
     axes.scatter(points[:, 0], points[:, 1], s=34, color=INK, zorder=2, linewidth=0)
     size = float(np.clip(300.0 / len(graph), 5.5, 9.0))
     for node in graph:
-        axes.annotate(short(str(node), 24), place[node], xytext=(0, 5), textcoords="offset points", ha="center",
-                      fontsize=size, color=INK, zorder=3)
+        axes.annotate(
+            short(str(node), 24),
+            tuple(place[node]),
+            xytext=(0, 5),
+            textcoords="offset points",
+            ha="center",
+            fontsize=size,
+            color=INK,
+            zorder=3,
+        )
     axes.plot([], [], color=POSITIVE, linewidth=3, label="positive partial correlation")
     axes.plot([], [], color=NEGATIVE, linewidth=3, label="negative")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2)
@@ -109,7 +126,9 @@ def spectrum(theta: FloatArray, theta_task: FloatArray, vnn: bool) -> Figure:
     figure, (axes,) = new_figure(5.2, 3.8)
     index = np.arange(1, len(theta) + 1)
     label = "covariance" if vnn else "θ_task (task-aware)"
-    axes.plot(index, np.linalg.eigvalsh(theta), color=MAIN, linewidth=2.2, label="θ (sparse)" if not vnn else "θ (inverse)")
+    axes.plot(
+        index, np.linalg.eigvalsh(theta), color=MAIN, linewidth=2.2, label="θ (sparse)" if not vnn else "θ (inverse)"
+    )
     axes.plot(index, np.linalg.eigvalsh(theta_task), color=SECOND, linewidth=1.4, linestyle="--", label=label)
     axes.set(xlabel="index", ylabel="eigenvalue µ", yscale="log")
     axes.legend()
@@ -127,6 +146,8 @@ def frequency_responses(mu: FloatArray, responses: Sequence[FloatArray]) -> Figu
         many = response.shape[1] > 16
         axes.plot(grid, response, color=MAIN, linewidth=0.8 if many else 1.4, alpha=0.35 if many else 0.75)
         axes.axhline(0.0, color=MUTED, linewidth=0.8)
-        axes.plot(mu, np.full_like(mu, 0.02), "|", color=INK, markersize=7, alpha=0.6, transform=axes.get_xaxis_transform())
+        axes.plot(
+            mu, np.full_like(mu, 0.02), "|", color=INK, markersize=7, alpha=0.6, transform=axes.get_xaxis_transform()
+        )
         axes.set(xlabel="eigenvalue µ of the scaled matrix", ylabel="response h(µ)", title=f"Layer {layer}")
     return figure

@@ -67,11 +67,15 @@ def training_curves(history: pd.DataFrame, best_epoch: int, metric: str) -> Figu
     epochs = history["epoch"]
     left.plot(epochs, history["train_metric"], color=MAIN, marker="o", markersize=3.5, label="training rows")
     if history["validation_metric"].notna().any():
-        left.plot(epochs, history["validation_metric"], color=SECOND, marker="o", markersize=3.5, label="validation rows")
+        left.plot(
+            epochs, history["validation_metric"], color=SECOND, marker="o", markersize=3.5, label="validation rows"
+        )
     left.axvline(best_epoch, color=MUTED, linewidth=1, linestyle=":")
     left.set(xlabel="epoch", title=f"{metric} (dotted: the epoch kept)")
     left.legend()
-    right.plot(epochs, history["distance"], color=MAIN, marker="o", markersize=3.5, label="distance ‖θ − θ_task‖ (left axis)")
+    right.plot(
+        epochs, history["distance"], color=MAIN, marker="o", markersize=3.5, label="distance ‖θ − θ_task‖ (left axis)"
+    )
     right.set(xlabel="epoch", title="The two matrices", ylim=(0, max(1e-12, 1.25 * history["distance"].max())))
     zeros = right.twinx()
     zeros.plot(epochs, history["n_zeros"], color=SECOND, marker="s", markersize=3.5, label="zeros in θ (right axis)")

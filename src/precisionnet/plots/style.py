@@ -24,7 +24,7 @@ POSITIVE = "#2166ac"
 NEGATIVE = "#b2182b"
 DIVERGING = "RdBu"
 
-_RC: dict[str, Any] = {
+_RC: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 10,
@@ -75,8 +75,12 @@ def to_svg(figure: Figure, name: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
     # matplotlib numbers groups anew in each figure; only hashed ids are referred to.
-    svg = re.sub(r' id="(?:figure|axes|patch|line2d|text|matplotlib\.axis|xtick|ytick|legend|PathCollection|LineCollection'
-                 r'|QuadMesh|image|FillBetweenPolyCollection)_\d+"', "", svg)
+    svg = re.sub(
+        r' id="(?:figure|axes|patch|line2d|text|matplotlib\.axis|xtick|ytick|legend|PathCollection|LineCollection'
+        r'|QuadMesh|image|FillBetweenPolyCollection)_\d+"',
+        "",
+        svg,
+    )
     width, height = (float(value) for value in re.findall(r'(?:width|height)="([\d.]+)pt"', svg[:400])[:2])
     head = f'<svg role="img" style="max-width:{width * 4 / 3:.0f}px" viewBox="0 0 {width:g} {height:g}"'
     return re.sub(r'<svg [^>]*?viewBox="[^"]*"', head, svg, count=1)

@@ -3,7 +3,7 @@
 from precisionnet.precision.covariance import sample_covariance, sample_precision, spectral_bound
 from precisionnet.precision.listing import listing_passes
 from precisionnet.precision.objective import LossTerms, graphical_lasso_terms, min_norm_subgradient
-from precisionnet.precision.proximal import PrecisionResult, graphical_lasso
+from precisionnet.precision.solver import PrecisionResult, graphical_lasso
 
 __all__ = [
     "LossTerms",

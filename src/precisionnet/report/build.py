@@ -76,24 +76,26 @@ def verdict(result: HoldOut) -> str:
             f"On {n} rows it has not seen, {method} is off by {mae[method]:.3g} on average; "
             f"ridge regression by {mae[plain]:.3g}, always guessing the median by {mae[trivial]:.3g}."
         )
-        gain, best = 1.0 - mae[method] / mae[plain], mae[method] <= mae[plain]
-        margin = f"{abs(gain):.0%} {'less' if best else 'more'} error than ridge"
+        gain = round(100 * (1.0 - mae[method] / mae[plain]))
+        margin = f"{abs(gain)} % {'less' if gain > 0 else 'more'} error than ridge"
     else:
         accuracy = scores["accuracy"]
         first = (
             f"On {n} rows it has not seen, {method} is right in {accuracy[method]:.1%}; "
             f"logistic regression in {accuracy[plain]:.1%}, always guessing the majority in {accuracy[trivial]:.1%}."
         )
-        difference, best = accuracy[method] - accuracy[plain], accuracy[method] >= accuracy[plain]
-        margin = f"{abs(difference) * 100:.1f} points {'above' if best else 'below'} logistic regression"
-    if result.task == "regression" and round(abs(gain), 2) == 0 or result.task == "classification" and difference == 0:
-        margin = "as good as the linear model"
-    return f"{first} That is {margin}, on one split of one table."
+        gain = round(100 * (accuracy[method] - accuracy[plain]), 1)
+        margin = f"{abs(gain)} points {'above' if gain > 0 else 'below'} logistic regression"
+    return f"{first} That is {margin if gain else 'as good as the linear model'}, on one split of one table."
 
 
 def _score_rows(result: HoldOut) -> list[tuple[str, list[str], bool]]:
-    shown = {"ridge": "ridge regression", "logistic": "logistic regression", "median": "median of the training rows",
-             "majority": "majority class"}
+    shown = {
+        "ridge": "ridge regression",
+        "logistic": "logistic regression",
+        "median": "median of the training rows",
+        "majority": "majority class",
+    }
     return [
         (shown.get(str(name), str(name)), [_number(value) for value in row], i == 0)
         for i, (name, row) in enumerate(zip(result.scores.index, result.scores.to_numpy(), strict=True))
@@ -110,9 +112,7 @@ def _figures(result: HoldOut, edges: pd.DataFrame) -> dict[str, Figure]:
         drawn: dict[str, tuple[Any, str]] = {
             "training": (
                 plots.training_curves(model.history_, model.best_epoch_, metric),
-                f"{metric} a epoch on training and validation rows, and the distance between the two matrices.".replace(
-                    " a epoch", " by epoch"
-                ),
+                f"{metric} by epoch on training and validation rows, and the distance between the two matrices.",
             ),
             "heat_map": (plots.heat_map(partial, names), "Partial correlations between all columns, clustered."),
             "graph": (plots.edge_graph(edges), "The strongest edges of the learned graph."),
@@ -128,7 +128,10 @@ def _figures(result: HoldOut, edges: pd.DataFrame) -> dict[str, Figure]:
         else:
             confusion = plots.confusion(result.y_test, said.predicted, model.classes_)
             drawn["outcome"] = (confusion, "Confusion matrix on held-out rows.")
-            drawn["roc"] = (plots.roc(result.y_test, said.probabilities, model.classes_), "ROC curves on held-out rows.")
+            drawn["roc"] = (
+                plots.roc(result.y_test, said.probabilities, model.classes_),
+                "ROC curves on held-out rows.",
+            )
         return {name: Figure(Markup(plots.to_svg(figure, name)), text) for name, (figure, text) in drawn.items()}
 
 

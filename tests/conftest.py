@@ -1,0 +1,47 @@
+"""Fixtures: small tables with a known graph, and the folder of real tables."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from precisionnet.datasets import make_gaussian_regression
+
+torch.set_num_threads(1)  # tiny tensors: a second thread only waits
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def gaussian():
+    """120 rows of the paper's recipe with 8 columns."""
+    return make_gaussian_regression(n_samples=120, n_features=8, sparsity=0.3, random_state=0)
+
+
+@pytest.fixture(scope="session")
+def classes(gaussian) -> pd.Series:
+    """Three classes cut from the same target."""
+    return pd.Series(np.array(["low", "mid", "top"])[pd.qcut(gaussian.y, 3, labels=False)], name="level")
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    folder = os.environ.get("PRECISIONNET_DATA", "")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("the real tables are not here; set PRECISIONNET_DATA to the folder that holds them")
+    return Path(folder)
+
+
+def random_shift(n: int, generator: torch.Generator, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    """A symmetric matrix with norm one."""
+    matrix = torch.randn(n, n, generator=generator, dtype=dtype)
+    matrix = matrix + matrix.T
+    return matrix / torch.linalg.matrix_norm(matrix, 2)
