@@ -6,7 +6,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from precisionnet.errors import OutputError
@@ -55,7 +55,8 @@ def _scratch(place: Path, target: str | Path) -> Iterator[Path]:
         yield scratch
     except BaseException as error:
         shutil.rmtree(scratch, ignore_errors=True)
-        scratch.unlink(missing_ok=True)
+        with suppress(OSError):
+            scratch.unlink()
         for folder in missing:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()

@@ -41,7 +41,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter("n_layers", 1, "Filter layers.", int, low=1, symbol="L"),
     Parameter("n_filters", 8, "Features a node carries after each layer.", int, low=1, symbol="F"),
-    Parameter("order", 2, "Degree of the filter polynomials.", int, low=0, symbol="K"),
+    Parameter("order", 2, "Degree of the filter polynomials.", int, low=1, symbol="K"),
     Parameter(
         "readout",
         "mlp",
@@ -67,7 +67,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         symbol="M",
     ),
     Parameter("l2_penalty", 1e-3, "Weight of the squared network weights.", symbol="beta"),
-    Parameter("learning_rate", 0.01, "Step length of Steps 2 and 3.", closed="neither", symbol="eta"),
+    Parameter("learning_rate", 0.01, "Step length of Steps 2 and 3.", high=10, closed="right", symbol="eta"),
     Parameter("max_epochs", 10, "Rounds of Steps 1, 2 and 3 at most.", int, low=1, symbol="I_epochs"),
     Parameter("theta_steps", 20, "Passes of Step 1; only for step1=paper.", int, low=1, symbol="I_Theta"),
     Parameter("task_steps", 20, "Gradient steps of Step 2 an epoch.", int, symbol="I_ThetaTask"),

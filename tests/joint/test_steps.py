@@ -35,7 +35,9 @@ def test_one_epoch_by_hand(problem, state):
 
     theta = state.theta.copy()
     for _ in range(20):
-        theta = theta - rate * (C - np.linalg.inv(theta + problem.ridge * eye) + gamma * (theta - state.theta_task.numpy()))
+        theta = theta - rate * (
+            C - np.linalg.inv(theta + problem.ridge * eye) + gamma * (theta - state.theta_task.numpy())
+        )
         off = np.sign(theta) * np.maximum(np.abs(theta) - rate * problem.l1_penalty, 0)
         theta = off * (1 - eye) + theta * eye
         values, vectors = np.linalg.eigh(theta)
@@ -93,7 +95,9 @@ def test_default_step_one_is_definite_bounded_and_exactly_sparse_at_once(seed):
     problem = make_problem(n=8, rows=20, seed=seed, l1_penalty=0.3)
     state = METHODS["joint"].init(problem)
     noise = 0.05 * np.random.default_rng(seed).normal(size=(8, 8))
-    after = theta_step(replace(state, theta_task=state.theta_task + torch.from_numpy(noise + noise.T)), problem, SCHEDULE)
+    after = theta_step(
+        replace(state, theta_task=state.theta_task + torch.from_numpy(noise + noise.T)), problem, SCHEDULE
+    )
     smallest, largest = extreme_eigenvalues(after.theta)
     assert np.array_equal(after.theta, after.theta.T)
     assert 0 < smallest <= largest <= problem.spectral_bound
@@ -202,4 +206,6 @@ def test_objective_is_the_sum_of_its_terms(problem, state):
     assert terms["objective"] == pytest.approx(sum(parts))
     assert terms["task_term"] == pytest.approx(problem.task_weight * 0.7)
     gl = graphical_lasso_terms(state.theta, problem.emp_cov, problem.l1_penalty, problem.ridge).total
-    assert sum(terms[k] for k in ("trace_term", "log_det_term", "l1_term")) == pytest.approx((1 - problem.task_weight) * gl)
+    assert sum(terms[k] for k in ("trace_term", "log_det_term", "l1_term")) == pytest.approx(
+        (1 - problem.task_weight) * gl
+    )

@@ -121,7 +121,11 @@ def test_agrees_with_tagconv_of_pytorch_geometric():
 
 @pytest.mark.parametrize(
     ("x_shape", "shift_shape", "sentence"),
-    [((4, 5), (5, 5), "x must have shape"), ((2, 5, 3), (5, 5), "x must have shape"), ((2, 5, 1), (4, 4), "shift must")],
+    [
+        ((4, 5), (5, 5), "x must have shape"),
+        ((2, 5, 3), (5, 5), "x must have shape"),
+        ((2, 5, 1), (4, 4), "shift must"),
+    ],
 )
 def test_wrong_shapes_are_named(x_shape, shift_shape, sentence):
     with pytest.raises(ValueError, match=sentence):

@@ -42,11 +42,11 @@ def run_fit(
     frame, notes = read_tables(paths, id_column)
     if target == id_column:
         raise InputError(f"Column {target!r} is named as --target and as --id: it can only be one of them.")
-    X, y = split_columns(frame, target, id_column, drop)
-    if len(X) < MIN_ROWS:
+    if len(frame) < MIN_ROWS:
         raise InputError(
-            f"Table {paths[0]!r} has n_samples={len(X)} rows: at least {MIN_ROWS} are needed to fit and test."
+            f"Table {paths[0]!r} has n_samples={len(frame)} rows: at least {MIN_ROWS} are needed to fit and test."
         )
+    X, y = split_columns(frame, target, id_column, drop)
     kind: TaskName = guess_task(y) if task == "auto" else task  # type: ignore[assignment]
     y = check_target(y, kind)
     for sentence in notes:

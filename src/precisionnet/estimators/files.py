@@ -189,13 +189,15 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> BasePNN:
     model._validate_params()
     for name in _NUMBERS:
         setattr(model, name, document["fitted"][name])
+    n = int(model.n_features_in_)
     if document["feature_names"] is not None:
+        if len(document["feature_names"]) != n:
+            raise ValueError(f"{len(document['feature_names'])} names for {n} features")
         model.feature_names_in_ = np.array(document["feature_names"], dtype=object)
     if document["classes"] is not None:
         model.classes_ = np.array(document["classes"]["values"], dtype=document["classes"]["dtype"])
     history = pd.DataFrame(document["history"]).astype(float)
     model.history_ = history.astype({"epoch": int, "n_zeros": int})
-    n = int(model.n_features_in_)
     for name in _MATRICES:
         if tuple(tensors[name].shape) != (n, n):
             raise ValueError(f"{name} has shape {tuple(tensors[name].shape)} for {n} features")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from torch import Tensor
+from torch.linalg import LinAlgError as TorchLinAlgError  # type: ignore[attr-defined]
 
 from precisionnet.errors import FitDivergedError
 from precisionnet.joint.methods import Method
@@ -52,7 +53,10 @@ def run(
     state = method.init(problem)
     best, best_loss, history = state, np.inf, list[HistoryRow]()
     for epoch in range(1, stopping.max_epochs + 1):
-        state = replace(method.update(state, problem, schedule), epoch=epoch)
+        try:
+            state = replace(method.update(state, problem, schedule), epoch=epoch)
+        except (TorchLinAlgError, np.linalg.LinAlgError) as error:  # an eigenvalue solver met NaN on the way
+            raise _divergence(epoch, ["theta"], schedule) from error
         shown = method.result(state)
         row = _describe(problem, shown, stopping, metric, validation)
         _refuse_divergence(shown, row, schedule)
@@ -104,15 +108,19 @@ def _refuse_divergence(state: JointState, row: HistoryRow, schedule: Schedule) -
         "theta": np.isfinite(state.theta).all(),
         "theta_task": bool(torch.isfinite(state.theta_task).all()),
         "the task loss": np.isfinite(row["train_loss"]),
+        "the objective": np.isfinite(row["objective"]),
         "the network's weights": all(bool(torch.isfinite(w).all()) for w in state.weights.values()),
     }
     names = [name for name, fine in broken.items() if not fine]
-    if not names:
-        return
+    if names:
+        raise _divergence(state.epoch, names, schedule)
+
+
+def _divergence(epoch: int, names: list[str], schedule: Schedule) -> FitDivergedError:
     remedy = f"lower learning_rate (now {schedule.learning_rate:g})"
     if schedule.step1 == "paper":
         remedy += ', raise ridge, or use step1="exact", whose steps cannot diverge'
-    raise FitDivergedError(
-        f"The fit diverged in epoch {state.epoch}: {' and '.join(names)} became infinite or NaN; no model was made. "
+    return FitDivergedError(
+        f"The fit diverged in epoch {epoch}: {' and '.join(names)} became infinite or NaN; no model was made. "
         f"To go on, {remedy}."
     )

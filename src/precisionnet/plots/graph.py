@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import networkx as nx
 import numpy as np
-import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as MplPath
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from precisionnet.plots.outcome import short
 from precisionnet.plots.style import DIVERGING, INK, MAIN, MUTED, NEGATIVE, POSITIVE, SECOND, new_figure
 from precisionnet.types import FloatArray, IndexArray
+
+EDGES_DRAWN = 80
+LABELS_DRAWN = 110
 
 
 def clustered_order(partial: FloatArray) -> IndexArray:
@@ -53,72 +56,48 @@ def heat_map(partial: FloatArray, names: Sequence[str]) -> Figure:
     return figure
 
 
-def edge_graph(edges: pd.DataFrame, most: int = 80) -> Figure:
-    """The strongest edges, drawn so that strongly tied columns lie close."""
-    figure, (axes,) = new_figure(9.2, 7.2)
+def edge_graph(partial: FloatArray, names: Sequence[str], most: int = EDGES_DRAWN) -> Figure:
+    """The strongest edges as arcs in a circle: columns in clustered order, so strong ties are short."""
+    figure, (axes,) = new_figure(8.4, 8.4)
     axes.set_axis_off()
-    strongest = edges.head(most)
-    if strongest.empty:
-        axes.text(0.5, 0.5, "The graph has no edges.", ha="center", va="center", color=MUTED)
+    axes.set(aspect="equal", xlim=(-1.7, 1.7), ylim=(-1.7, 1.7))
+    rows, cols = np.nonzero(np.triu(partial, k=1))
+    if len(rows) == 0:
+        axes.text(0.0, 0.0, "The graph has no edges.", ha="center", va="center", color=MUTED)
         return figure
-    graph: nx.Graph[str] = nx.Graph()
-    for source, target, partial in strongest[["source", "target", "partial_correlation"]].to_numpy():
-        graph.add_edge(source, target, partial=partial, weight=abs(partial))
-    place = _layout(graph)
-    limit = float(strongest["partial_correlation"].abs().max())
-    for source, target, data in graph.edges(data=True):
-        (x0, y0), (x1, y1) = place[source], place[target]
-        share = data["weight"] / limit
-        axes.plot(
-            [x0, x1],
-            [y0, y1],
-            color=POSITIVE if data["partial"] > 0 else NEGATIVE,
-            linewidth=0.6 + 3.4 * share,
-            alpha=0.25 + 0.6 * share,
-            solid_capstyle="round",
-            zorder=1,
-        )
-    points = np.array([place[node] for node in graph])
-    axes.scatter(points[:, 0], points[:, 1], s=34, color=INK, zorder=2, linewidth=0)
-    size = float(np.clip(300.0 / len(graph), 5.5, 9.0))
-    for node in graph:
-        axes.annotate(
-            short(str(node), 24),
-            tuple(place[node]),
-            xytext=(0, 5),
-            textcoords="offset points",
-            ha="center",
+    strength = np.abs(partial[rows, cols])
+    drawn = np.argsort(strength)[::-1][:most][::-1]  # the strongest last, on top
+    rows, cols, strength = rows[drawn], cols[drawn], strength[drawn] / strength.max()
+    order = clustered_order(partial)
+    if len(names) > LABELS_DRAWN:  # only the columns that have an edge to show
+        order = order[np.isin(order, np.union1d(rows, cols))]
+    angle = np.full(len(names), np.nan)
+    angle[order] = np.pi / 2 - 2.0 * np.pi * np.arange(len(order)) / len(order)
+    place = np.column_stack([np.cos(angle), np.sin(angle)])
+    for i, j, share in zip(rows, cols, strength, strict=True):
+        middle = 0.5 * (place[i] + place[j])
+        bend = middle * (0.35 if np.linalg.norm(middle) < 0.9 else 0.8)
+        color = POSITIVE if partial[i, j] > 0 else NEGATIVE
+        arc = MplPath([place[i], bend, place[j]], [MplPath.MOVETO, MplPath.CURVE3, MplPath.CURVE3])
+        axes.add_patch(PathPatch(arc, fill=False, color=color, linewidth=0.5 + 3.0 * share, alpha=0.25 + 0.6 * share))
+    axes.scatter(place[order, 0], place[order, 1], s=22, color=INK, linewidth=0, zorder=3)
+    size = float(np.clip(520.0 / len(order), 4.5, 10.0))
+    for i in order:
+        degrees, left = np.degrees(angle[i]), place[i, 0] < -1e-9
+        axes.text(
+            1.04 * place[i, 0],
+            1.04 * place[i, 1],
+            short(names[int(i)], 26),
+            rotation=degrees + 180 if left else degrees,
+            rotation_mode="anchor",
+            ha="right" if left else "left",
+            va="center",
             fontsize=size,
-            color=INK,
-            zorder=3,
         )
     axes.plot([], [], color=POSITIVE, linewidth=3, label="positive partial correlation")
     axes.plot([], [], color=NEGATIVE, linewidth=3, label="negative")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2)
-    axes.margins(0.09)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, -0.04), ncols=2)
     return figure
-
-
-def _layout(graph: nx.Graph[str]) -> dict[str, FloatArray]:
-    """Each connected piece laid out on its own, the pieces packed in a grid by size: no hairball, no lost islands."""
-    pieces = sorted(nx.connected_components(graph), key=len, reverse=True)
-    place: dict[str, FloatArray] = {}
-    x = y = row_height = 0.0
-    width = 1.6 * np.sqrt(sum(len(piece) for piece in pieces))
-    for piece in pieces:
-        part = graph.subgraph(piece)
-        side = np.sqrt(len(piece)) * 1.15
-        lengths = {(u, v): 1.0 / (0.15 + data["weight"]) for u, v, data in part.edges(data=True)}
-        measured = part.copy()
-        nx.set_edge_attributes(measured, lengths, "length")
-        points = nx.kamada_kawai_layout(measured, weight="length") if len(piece) > 2 else nx.circular_layout(measured)
-        if x > 0 and x + side > width:
-            x, y, row_height = 0.0, y - row_height, 0.0
-        for node, point in points.items():
-            place[node] = np.array([x, y]) + side * np.array([0.5, -0.5]) + 0.42 * side * np.asarray(point)
-        x += side
-        row_height = max(row_height, side)
-    return place
 
 
 def spectrum(theta: FloatArray, theta_task: FloatArray, vnn: bool) -> Figure:
@@ -131,6 +110,8 @@ def spectrum(theta: FloatArray, theta_task: FloatArray, vnn: bool) -> Figure:
     )
     axes.plot(index, np.linalg.eigvalsh(theta_task), color=SECOND, linewidth=1.4, linestyle="--", label=label)
     axes.set(xlabel="index", ylabel="eigenvalue µ", yscale="log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("")
     axes.legend()
     return figure
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from sklearn.metrics import confusion_matrix, roc_curve
 
-from precisionnet.plots.style import GRID, INK, MAIN, MUTED, SECOND, new_figure
+from precisionnet.plots.style import INK, MAIN, MUTED, SECOND, new_figure
 
 
 def predicted_against_true(y: Any, predicted: Any, target: str) -> Figure:
@@ -63,31 +63,23 @@ def roc(y: Any, probabilities: Any, classes: Any) -> Figure:
 
 def training_curves(history: pd.DataFrame, best_epoch: int, metric: str) -> Figure:
     """The metric a person reads, and what happened to the two matrices."""
-    figure, (left, right) = new_figure(9.2, 3.4, 2)
+    figure, (left, middle, right) = new_figure(11.0, 3.3, 3)
     epochs = history["epoch"]
     left.plot(epochs, history["train_metric"], color=MAIN, marker="o", markersize=3.5, label="training rows")
     if history["validation_metric"].notna().any():
         left.plot(
             epochs, history["validation_metric"], color=SECOND, marker="o", markersize=3.5, label="validation rows"
         )
-    left.axvline(best_epoch, color=MUTED, linewidth=1, linestyle=":")
-    left.set(xlabel="epoch", title=f"{metric} (dotted: the epoch kept)")
+    left.set_title(metric)
     left.legend()
-    right.plot(
-        epochs, history["distance"], color=MAIN, marker="o", markersize=3.5, label="distance ‖θ − θ_task‖ (left axis)"
-    )
-    right.set(xlabel="epoch", title="The two matrices", ylim=(0, max(1e-12, 1.25 * history["distance"].max())))
-    zeros = right.twinx()
-    zeros.plot(epochs, history["n_zeros"], color=SECOND, marker="s", markersize=3.5, label="zeros in θ (right axis)")
-    top = max(1, int(history["n_zeros"].max()))
-    zeros.set_ylim(0, 1.25 * top)
-    zeros.grid(False)
-    zeros.spines["right"].set_visible(True)
-    handles = [*right.get_lines(), *zeros.get_lines()]
-    right.legend(handles, [str(line.get_label()) for line in handles], loc="lower right")
-    for axes in (left, right):
+    middle.plot(epochs, history["distance"], color=MAIN, marker="o", markersize=3.5)
+    middle.set(title="Distance of θ and θ_task", ylim=(0, max(1e-12, 1.15 * history["distance"].max())))
+    right.plot(epochs, history["n_zeros"], color=MAIN, marker="o", markersize=3.5)
+    right.set(title="Exact zeros in θ", ylim=(0, max(1, 1.15 * history["n_zeros"].max())))
+    for axes in (left, middle, right):
+        axes.set_xlabel("epoch")
+        axes.axvline(best_epoch, color=MUTED, linewidth=1, linestyle=":")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.grid(color=GRID)
     return figure
 
 

@@ -69,7 +69,9 @@ def graphical_lasso(
     bound = np.inf if spectral_bound is None else float(spectral_bound)
     low = SMALLEST_EIGENVALUE * min(bound, 1.0)
 
-    start = _start(emp_cov, anchor, coupling, ridge, bound) if init is None else symmetrize(np.asarray(init, np.float64))
+    start = (
+        _start(emp_cov, anchor, coupling, ridge, bound) if init is None else symmetrize(np.asarray(init, np.float64))
+    )
     split = solve_by_splitting(
         Smooth(emp_cov, anchor, coupling, ridge), l1_penalty, start, low=low, high=bound, tol=tol, max_iter=max_iter
     )
@@ -88,8 +90,8 @@ def graphical_lasso(
 _MESSAGES = {
     True: "converged: residual {residual:.1e} after {n_iter} iterations",
     False: (
-        "stopped after {n_iter} iterations with residual {residual:.1e} > {tol:.0e}: standardise the features, raise the "
-        "l1 penalty, or raise max_iter"
+        "stopped after {n_iter} iterations with residual {residual:.1e} > {tol:.0e}: standardise the features, raise "
+        "the l1 penalty, or raise max_iter"
     ),
 }
 

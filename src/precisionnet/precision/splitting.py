@@ -3,14 +3,14 @@ r"""The solver: splitting (ADMM) between the eigenvalues and the l1 norm.
     minimise  tr(C T) - log det(T + ridge I) + coupling/2 ||T - anchor||_F^2 + l1_penalty * sum_{i != j} |Z_ij|
     subject to  T = Z,  low <= eigenvalues of T <= high
 
-Regime: dense, up to a few hundred variables. The T-update is one eigendecomposition and a quadratic an eigenvalue, so the
-log-determinant's barrier, the coupling and both bounds are met exactly and no step length exists that could be too long.
-The Z-update is a soft threshold, so the returned Z has exact zeros; it meets the bounds up to the primal residual, which
-the caller removes. Boyd, Parikh, Chu, Peleato and Eckstein (2011), sections 3.3, 3.4.1, 3.4.3 and 6.5.
+Regime: dense, up to a few hundred variables. The T-update is one eigendecomposition and a quadratic an eigenvalue, so
+the log-determinant's barrier, the coupling and both bounds are met exactly, and no step length exists that could be too
+long. The Z-update is a soft threshold, so the returned Z has exact zeros; it meets the bounds up to the primal residual,
+which the caller removes. Boyd, Parikh, Chu, Peleato and Eckstein (2011), sections 3.3, 3.4.1, 3.4.3 and 6.5.
 
-How this differs from the textbook: the start of the dual is read off the optimality conditions at the starting point, so
-that a matrix is all a warm start needs; and it stops on the optimality residual of the result itself (every few rounds),
-not on the iterates' distance, which says little when C is badly conditioned.
+How this differs from the textbook: the start of the dual is read off the optimality conditions at the starting point,
+so that a matrix is all a warm start needs; and it stops on the optimality residual of the result itself (every few
+rounds), not on the iterates' distance, which says little when C is badly conditioned.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _curvature(start: FloatArray, ridge: float) -> float:
 
 
 def _dual_at(smooth: Smooth, theta: FloatArray, l1_penalty: float) -> FloatArray:
-    """The multiplier that optimality asks for at theta: minus the smooth gradient, inside the l1 ball, off the diagonal."""
+    """The multiplier that optimality asks for at theta: minus the smooth gradient, off the diagonal, in the l1 box."""
     gradient = smooth.gradient(theta)
     if gradient is None:
         return np.zeros_like(theta)

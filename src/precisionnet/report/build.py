@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
@@ -55,8 +54,9 @@ def render(result: HoldOut, source: str, created: str) -> str:
         method_sentence=METHOD_SENTENCES[model.method],
         scores=_score_rows(result),
         labels=[METRIC_LABELS[name] for name in result.scores.columns],
-        figures=_figures(result, edges),
+        figures=_figures(result),
         edges=edges.head(EDGES_SHOWN),
+        edges_drawn=plots.EDGES_DRAWN,
         n_edges=len(edges),
         n_pairs=n * (n - 1) // 2,
         n_zeros=int(np.count_nonzero(model.precision_ == 0)),
@@ -102,7 +102,7 @@ def _score_rows(result: HoldOut) -> list[tuple[str, list[str], bool]]:
     ]
 
 
-def _figures(result: HoldOut, edges: pd.DataFrame) -> dict[str, Figure]:
+def _figures(result: HoldOut) -> dict[str, Figure]:
     model, said = result.model, result.predictions
     names = column_names(model)
     partial = partial_correlations(model.precision_)
@@ -115,7 +115,7 @@ def _figures(result: HoldOut, edges: pd.DataFrame) -> dict[str, Figure]:
                 f"{metric} by epoch on training and validation rows, and the distance between the two matrices.",
             ),
             "heat_map": (plots.heat_map(partial, names), "Partial correlations between all columns, clustered."),
-            "graph": (plots.edge_graph(edges), "The strongest edges of the learned graph."),
+            "graph": (plots.edge_graph(partial, names), "The strongest edges of the learned graph."),
             "spectrum": (
                 plots.spectrum(model.precision_, model.task_precision_, model.method == "vnn"),
                 "Eigenvalues of the sparse and of the task-aware matrix.",

@@ -1,0 +1,60 @@
+# Every target works on a fresh clone; CI runs exactly these.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+READY  := $(VENV)/.ready
+
+# Real tables beside the checkout are used where they are; tests that need them skip otherwise.
+PRECISIONNET_DATA ?= $(wildcard $(abspath ../shared/data))
+export PRECISIONNET_DATA
+
+.PHONY: setup demo test test-all test-browser lint format docs results clean
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) -e '.[test,lint]'
+	touch $@
+
+demo: $(READY)
+	$(BIN)/precisionnet demo --out demo-output
+
+test: $(READY)
+	$(BIN)/python -m pytest -m "not slow and not browser"
+
+# Everything but the browser: slow tests, too.
+test-all: $(READY)
+	$(BIN)/python -m pytest -m "not browser"
+
+# The report in headless Chromium; installs Debian's where it is missing and may be installed.
+test-browser: $(READY)
+	@if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null; then \
+	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium chromium-driver >/dev/null; \
+	  else echo "no Chromium here: the browser tests will be skipped"; fi; fi
+	$(PIP) -e '.[browser]'
+	$(BIN)/python -m pytest -m browser -rs
+
+lint: $(READY)
+	$(BIN)/ruff check src tests tools
+	$(BIN)/ruff format --check src tests tools
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff check --fix src tests tools
+	$(BIN)/ruff format src tests tools
+
+# docs/parameters.md from the one table of parameters.
+docs: $(READY)
+	$(BIN)/python tools/parameter_page.py > docs/parameters.md
+
+# The figures that README.md quotes, from the real tables.
+results: $(READY)
+	@test -n "$(PRECISIONNET_DATA)" || { echo "set PRECISIONNET_DATA to the folder of real tables"; exit 2; }
+	$(BIN)/python tools/measure_abide.py
+
+clean:
+	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

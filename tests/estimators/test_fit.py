@@ -1,0 +1,229 @@
+"""What a fit promises: reproducible, names kept, weights that count rows, no leakage, honest refusals."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from precisionnet import PNNClassifier, PNNRegressor
+from precisionnet.errors import FitDivergedError, InputError, PrecisionNetWarning
+from precisionnet.estimators.checks import MIN_ROWS
+from precisionnet.linalg import extreme_eigenvalues
+from precisionnet.parameters import PARAMETERS
+
+METHODS = ("joint", "naive", "glasso", "sample", "vnn")
+QUICK = {"max_epochs": 4, "random_state": 0}
+
+
+def same_fit(a, b) -> bool:
+    weights = zip(a.network_.state_dict().values(), b.network_.state_dict().values(), strict=True)
+    return (
+        np.array_equal(a.precision_, b.precision_)
+        and np.array_equal(a.task_precision_, b.task_precision_)
+        and a.history_.equals(b.history_)
+        and all(torch.equal(v, w) for v, w in weights)
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("readout", ["mlp", "mean"])
+def test_every_method_and_readout_fits(gaussian, method, readout):
+    model = PNNRegressor(method, readout=readout, **QUICK).fit(gaussian.X, gaussian.y)
+    assert np.isfinite(model.predict(gaussian.X)).all()
+    assert extreme_eigenvalues(model.precision_)[0] > 0
+    assert model.n_iter_ == len(model.history_) <= 4
+    assert 1 <= model.best_epoch_ <= model.n_iter_
+    assert model.n_rows_ == {"training": 90, "validation": 30}
+
+
+@pytest.mark.parametrize("kind", [PNNRegressor, PNNClassifier])
+def test_a_seed_gives_bit_identical_fits(gaussian, classes, kind):
+    y = gaussian.y if kind is PNNRegressor else classes
+    first, second = kind(**QUICK).fit(gaussian.X, y), kind(**QUICK).fit(gaussian.X, y)
+    assert same_fit(first, second)
+    assert np.array_equal(first.predict(gaussian.X), second.predict(gaussian.X))
+    assert not same_fit(first, kind(max_epochs=4, random_state=1).fit(gaussian.X, y))
+
+
+def test_a_fit_leaves_torchs_random_state_and_threads_alone(gaussian):
+    torch.manual_seed(5)
+    before, threads = torch.get_rng_state(), torch.get_num_threads()
+    PNNRegressor(**QUICK).fit(gaussian.X, gaussian.y)
+    assert torch.equal(before, torch.get_rng_state())
+    assert torch.get_num_threads() == threads
+
+
+def test_the_order_of_the_rows_does_not_matter(gaussian):
+    order = np.random.default_rng(0).permutation(len(gaussian.X))
+    shuffled = PNNRegressor(**QUICK).fit(gaussian.X.iloc[order], gaussian.y.iloc[order])
+    assert same_fit(PNNRegressor(**QUICK).fit(gaussian.X, gaussian.y), shuffled)
+
+
+@pytest.mark.parametrize("kind", [PNNRegressor, PNNClassifier])
+def test_weights_count_rows(gaussian, classes, kind):
+    y = (gaussian.y if kind is PNNRegressor else classes).to_numpy()
+    X, weight = gaussian.X.to_numpy(), np.random.default_rng(0).integers(0, 3, len(gaussian.X))
+    weighted = kind(**QUICK).fit(X, y, sample_weight=weight)
+    repeated = kind(**QUICK).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert same_fit(weighted, repeated)
+
+
+def test_scaling_and_covariance_come_from_the_training_rows_alone(gaussian):
+    """Blow up the validation rows: nothing that is fitted before the first epoch may move."""
+    plain = PNNRegressor(max_epochs=1, random_state=0).fit(gaussian.X, gaussian.y)
+    values = gaussian.X.to_numpy()
+    standard = plain._x_scaler.transform(values)
+    # Find the 90 training rows: the ones whose mean and covariance the model holds.
+    from precisionnet.estimators.rows import canonical, split_validation
+
+    table = canonical(values, gaussian.y.to_numpy(), np.ones(len(values)))
+    training, validation = split_validation(table, 0.25, None, np.random.RandomState(0))
+    np.testing.assert_allclose(plain._x_scaler.mean, training.X.mean(axis=0))
+    np.testing.assert_allclose(plain.covariance_, np.corrcoef(training.X.T), atol=1e-12)
+    assert len(validation) == 30
+    assert not np.allclose(standard.mean(axis=0), 0.0)
+
+
+def test_shuffled_labels_score_at_chance(gaussian):
+    rng = np.random.default_rng(0)
+    scores = []
+    for seed in range(4):
+        y = rng.permutation(gaussian.y)
+        model = PNNRegressor(random_state=seed).fit(gaussian.X[:80], y[:80])
+        scores.append(model.score(gaussian.X[80:], y[80:]))
+    assert np.mean(scores) < 0.1
+
+
+def test_it_learns_what_is_there(gaussian):
+    model = PNNRegressor(random_state=0).fit(gaussian.X[:90], gaussian.y[:90])
+    assert model.score(gaussian.X[90:], gaussian.y[90:]) > 0.7
+
+
+def test_names_are_kept(gaussian):
+    model = PNNRegressor(**QUICK).fit(gaussian.X, gaussian.y)
+    frame = model.precision_frame()
+    assert list(frame.index) == list(frame.columns) == list(gaussian.X.columns) == list(model.feature_names_in_)
+    np.testing.assert_array_equal(frame.to_numpy(), model.precision_)
+    np.testing.assert_array_equal(model.precision_frame("task").to_numpy(), model.task_precision_)
+    assert model.target_name_ == "y"
+
+
+def test_predict_on_sparse_runs_on_theta_itself(gaussian):
+    task = PNNRegressor(**QUICK, coupling=0.01).fit(gaussian.X, gaussian.y)
+    sparse = PNNRegressor(**QUICK, coupling=0.01, predict_on="sparse").fit(gaussian.X, gaussian.y)
+    np.testing.assert_allclose(sparse.shift_, sparse.precision_ / extreme_eigenvalues(sparse.precision_)[1])
+    assert not np.array_equal(task.predict(gaussian.X), sparse.predict(gaussian.X))
+
+
+def test_switches(gaussian):
+    raw = PNNRegressor(**QUICK, standardize=False, standardize_target=False, scale_shift=False)
+    raw.fit(gaussian.X, gaussian.y)
+    np.testing.assert_array_equal(raw.shift_, raw.task_precision_)
+    assert not np.allclose(np.diag(raw.covariance_), 1.0)
+    fixed = PNNRegressor(**QUICK, l1_penalty=0.5, spectral_bound=1.5).fit(gaussian.X, gaussian.y)
+    assert fixed.l1_penalty_ == 0.5
+    assert extreme_eigenvalues(fixed.precision_)[1] <= 1.5 * (1 + 1e-12)
+
+
+def test_larger_l1_scale_is_sparser(gaussian):
+    edges = [
+        len(
+            PNNRegressor("glasso", l1_scale=s, max_epochs=1, random_state=0).fit(gaussian.X, gaussian.y).to_edge_frame()
+        )
+        for s in (0.1, 1.0, 4.0)
+    ]
+    assert edges[0] > edges[1] > edges[2]
+
+
+def test_coupling_ties_the_two_matrices(gaussian):
+    """Weak coupling lets the task move its matrix; strong coupling does not."""
+    moved = [
+        PNNRegressor(**QUICK, readout="mean", coupling=c).fit(gaussian.X, gaussian.y).history_["distance"].max()
+        for c in (0.1, 100.0)
+    ]
+    assert moved[0] > 10 * moved[1]
+
+
+def test_fewer_rows_than_columns_works_and_says_so():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 30)), rng.normal(size=20)
+    with pytest.warns(PrecisionNetWarning, match="15 training rows for 30 columns"):
+        model = PNNRegressor(**QUICK).fit(X, y)
+    assert extreme_eigenvalues(model.precision_)[0] > 0
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_constant_and_repeated_columns_are_named(gaussian):
+    X = gaussian.X.assign(flat=3.0)
+    with pytest.warns(PrecisionNetWarning, match="'flat' is constant"):
+        model = PNNRegressor(**QUICK).fit(X, gaussian.y)
+    assert np.count_nonzero(model.precision_[-1]) == 1  # a node without edges
+    with pytest.warns(PrecisionNetWarning, match="'x0' and 'again'"):
+        model = PNNRegressor(**QUICK).fit(gaussian.X.assign(again=2 * gaussian.X["x0"] + 1), gaussian.y)
+    assert extreme_eigenvalues(model.precision_)[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda X, y: (X.mask(X > 2), y), r"contains NaN in \d+ of 120 rows \(column 'x"),
+        (lambda X, y: (X.assign(x3=np.inf), y), r"contains infinity in 120 of 120 rows \(column 'x3'"),
+        (lambda X, y: (X.assign(site="Oslo"), y), "Column 'site' holds text .'Oslo'"),
+        (lambda X, y: (X[["x0"]], y), "'x0' is the only feature"),
+        (lambda X, y: (X[: MIN_ROWS - 1], y[: MIN_ROWS - 1]), "n_samples=3"),
+        (lambda X, y: (X, y.mask(y > 1)), "Input y contains NaN"),
+    ],
+)
+def test_bad_input_is_one_sentence(gaussian, make, sentence):
+    X, y = make(gaussian.X, gaussian.y)
+    with pytest.raises(ValueError, match=sentence):
+        PNNRegressor().fit(X, y)
+
+
+def test_one_class_is_refused(gaussian):
+    with pytest.raises(InputError, match="only one class"):
+        PNNClassifier().fit(gaussian.X, np.zeros(len(gaussian.X)))
+
+
+def test_new_rows_with_missing_values_are_refused_by_name(gaussian):
+    model = PNNRegressor(**QUICK).fit(gaussian.X, gaussian.y)
+    with pytest.raises(InputError, match="'x1'"):
+        model.predict(gaussian.X.assign(x1=np.nan))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [({"n_layers": 0}, "n_layers"), ({"method": "magic"}, "method"), ({"task_weight": 1.0}, "task_weight"), ({"coupling": -1}, "coupling")],
+)  # fmt: skip
+def test_bad_parameters_are_named(gaussian, change, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        PNNRegressor(**change).fit(gaussian.X, gaussian.y)
+
+
+def test_a_diverging_fit_is_reported(gaussian):
+    with pytest.raises(FitDivergedError, match=r'diverged in epoch \d+.*step1="exact"'):
+        PNNRegressor(step1="paper", ridge=0.0, coupling=400.0, random_state=0).fit(gaussian.X, gaussian.y)
+
+
+def test_the_parameter_table_is_the_signature():
+    """One source for the estimator, the command line and the docs."""
+    signature = inspect.signature(PNNRegressor).parameters
+    assert [*signature] == [*(p.name for p in PARAMETERS), "random_state"]
+    assert all(signature[p.name].default == p.default for p in PARAMETERS)
+
+
+def test_probabilities_follow_the_classes(gaussian, classes):
+    model = PNNClassifier(random_state=0).fit(gaussian.X[:90], classes[:90])
+    assert list(model.classes_) == ["low", "mid", "top"]
+    proba = model.predict_proba(gaussian.X[90:])
+    np.testing.assert_array_equal(model.classes_[proba.argmax(axis=1)], model.predict(gaussian.X[90:]))
+    assert model.score(gaussian.X[90:], classes[90:]) > 0.45
+
+
+def test_integer_column_names_are_fine(gaussian):
+    X = pd.DataFrame(gaussian.X.to_numpy())
+    assert PNNRegressor(**QUICK).fit(X, gaussian.y).precision_frame().columns[0] == "x0"

@@ -1,0 +1,50 @@
+"""scikit-learn's own checks, whole, and the tools its users put around an estimator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import RobustScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from precisionnet import PNNClassifier, PNNRegressor
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([PNNRegressor(), PNNClassifier()])
+def test_check_estimator(estimator, check):
+    check(estimator)
+
+
+def test_pipeline_and_grid_search(gaussian):
+    pipeline = make_pipeline(RobustScaler(), PNNRegressor(max_epochs=4, random_state=0))
+    grid = GridSearchCV(pipeline, {"pnnregressor__order": [1, 2], "pnnregressor__l1_scale": [0.5, 2.0]}, cv=2)
+    grid.fit(gaussian.X, gaussian.y)
+    assert grid.best_score_ > 0.3
+    assert grid.best_estimator_[-1].precision_.shape == (8, 8)
+
+
+def test_cross_val_predict_is_the_same_in_one_process_and_in_two(gaussian):
+    model = PNNRegressor(max_epochs=3, random_state=0)
+    alone = cross_val_predict(model, gaussian.X, gaussian.y, cv=3)
+    together = cross_val_predict(model, gaussian.X, gaussian.y, cv=3, n_jobs=2)
+    np.testing.assert_array_equal(alone, together)
+    assert np.corrcoef(alone, gaussian.y)[0, 1] > 0.6
+
+
+@pytest.mark.parametrize(("load", "floor"), [(load_iris, 0.9), (load_breast_cancer, 0.9)])
+def test_classifies_real_tables(load, floor):
+    X, y = load(return_X_y=True, as_frame=True)
+    model = PNNClassifier(random_state=0)
+    proba = cross_val_predict(model, X, y, cv=3, method="predict_proba")
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert (proba.argmax(axis=1) == y).mean() > floor
+
+
+def test_clone_keeps_every_parameter():
+    model = PNNRegressor("glasso", l1_penalty=0.3, coupling=2.5, dtype="float64")
+    assert clone(model).get_params() == model.get_params()

@@ -1,0 +1,69 @@
+"""The report in a real browser: nothing overflows, nothing is fetched, every picture is there."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from precisionnet.experiments import measure
+from precisionnet.report import render
+
+pytestmark = pytest.mark.browser
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    if BROWSER is None or DRIVER is None:
+        pytest.skip("no Chromium with its driver here; `make test-browser` installs Debian's")
+    selenium = pytest.importorskip("selenium.webdriver", reason="pip install -e '.[browser]'")
+    options = selenium.ChromeOptions()
+    options.binary_location = BROWSER
+    profile = tmp_path_factory.mktemp("profile")
+    for flag in (
+        "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+        "--disable-component-update", "--disable-sync", "--disable-quic", f"--user-data-dir={profile}",
+    ):  # fmt: skip
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = selenium.Chrome(options=options, service=selenium.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module", params=["regression", "classification"])
+def page(request, gaussian, classes, tmp_path_factory):
+    y = gaussian.y if request.param == "regression" else classes
+    X = gaussian.X.rename(columns={"x0": "a_very_long_region_name_of_the_kind_that_atlases_have_thickness"})
+    result = measure(X, y, request.param, {"max_epochs": 3})
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(render(result, "table.csv", "2026-01-01"), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("width", [360, 1400])
+def test_page_fits_the_window(browser, page, width):
+    # Headless Chromium does not go below 500 px by itself; device metrics do.
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.get(page.as_uri())
+    assert browser.execute_script("return window.innerWidth") == width
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    heights = browser.execute_script(
+        "return [...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect().height)"
+    )
+    assert len(heights) >= 6
+    assert min(heights) > 80
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def test_the_parameters_open(browser, page):
+    browser.get(page.as_uri())
+    browser.execute_script("document.querySelector('details').open = true")
+    text = browser.execute_script("return document.querySelector('details').innerText")
+    assert "learning_rate" in text
+    assert "scikit-learn" in text

@@ -1,0 +1,64 @@
+"""What the README and the docs say is run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from precisionnet.parameters import PARAMETERS
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+def test_python_snippets_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for snippet in blocks(page, "python"):
+        exec(compile(snippet, page.name, "exec"), names)
+
+
+def test_command_lines_in_the_readme_run(tmp_path, monkeypatch, gaussian):
+    """Every ``precisionnet ...`` line of the README, in order, with its table drawn here."""
+    from typer.testing import CliRunner
+
+    from precisionnet.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    gaussian.X.assign(age=gaussian.y, subject=range(len(gaussian.X))).to_csv("thickness.csv", index=False)
+    gaussian.X.assign(subject=range(len(gaussian.X))).to_csv("new.csv", index=False)
+    lines = [line for block in blocks(ROOT / "README.md", "sh") for line in block.splitlines()]
+    commands = [shlex.split(line, comments=True) for line in lines if line.startswith("precisionnet ")]
+    assert {command[1] for command in commands} >= {"fit", "predict", "show"}
+    for command in commands:
+        done = CliRunner().invoke(app, command[1:])
+        assert done.exit_code == 0, (command, done.output, done.exception)
+
+
+def test_notation_names_every_parameter_the_paper_has():
+    text = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
+    for parameter in PARAMETERS:
+        if parameter.symbol:
+            assert f"`{parameter.name}`" in text, parameter.name
+
+
+def test_parameter_page_is_the_table():
+    text = (ROOT / "docs" / "parameters.md").read_text(encoding="utf-8")
+    for parameter in PARAMETERS:
+        row = next(line for line in text.splitlines() if line.startswith(f"| `{parameter.name}` "))
+        assert f"`{parameter.default!r}`" in row
+        assert parameter.help in row.replace("\\|", "|")
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "decisions").glob("*.md"))]:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), (page.name, target)

@@ -1,0 +1,102 @@
+"""The page: self-contained, complete, and made of the numbers of the fit."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from precisionnet.experiments import measure
+from precisionnet.report import render, verdict
+
+VOID = {"meta", "br", "img", "input", "link", "hr", "path", "use", "rect", "line", "image"}
+
+
+class Balanced(HTMLParser):
+    """Every tag that opens closes, in order; remembers ids and outside references."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.outside: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self._note(attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self._note(attrs)
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def _note(self, attrs):
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            if name in ("src", "href", "xlink:href") and not value.startswith(("#", "data:")):
+                self.outside.append(value)
+
+
+@pytest.fixture(scope="module", params=["regression", "classification"])
+def result(request, gaussian, classes):
+    y = gaussian.y if request.param == "regression" else classes
+    return measure(gaussian.X, y, request.param, {"max_epochs": 3, "n_layers": 2})
+
+
+def test_page_is_well_formed_and_needs_no_network(result):
+    page = render(result, "table.csv", "2026-01-01")
+    parser = Balanced()
+    parser.feed(page)
+    assert parser.open == []
+    assert parser.outside == []
+    assert len(parser.ids) == len(set(parser.ids))
+    assert "<script" not in page
+    assert not re.search(r"url\((?!#)", page)
+
+
+def test_page_shows_everything(result):
+    page = render(result, "table.csv", "2026-01-01")
+    assert page.count("<svg") == (6 if result.task == "regression" else 7)
+    for word in ("Result on held-out rows", "Edge table", "Spectrum", "Frequency responses", "Training", "table.csv"):
+        assert word in page
+    for name in result.model.get_params():
+        assert name in page or name == "random_state"
+    strongest = result.model.to_edge_frame().iloc[0]
+    assert f"{strongest.partial_correlation:+.3f}" in page
+    for value in result.scores.iloc[0]:
+        assert f"{value:.3f}" in page
+
+
+def test_the_same_fit_gives_the_same_page(result):
+    assert render(result, "t", "d") == render(result, "t", "d")
+
+
+def test_verdict_takes_its_numbers_from_the_table(result):
+    sentence = verdict(result)
+    first = result.scores.iloc[0, 0]
+    shown = f"{first:.3g}" if result.task == "regression" else f"{first:.1%}"
+    assert shown in sentence
+    assert "24 rows it has not seen" in sentence
+
+
+def test_an_empty_graph_still_makes_a_page(gaussian):
+    empty = measure(gaussian.X, gaussian.y, "regression", {"max_epochs": 1, "l1_penalty": 5.0, "method": "glasso"})
+    assert len(empty.model.to_edge_frame()) == 0
+    assert "The graph has no edges." in render(empty, "t", "d")
+
+
+def test_many_columns_and_one_wide_name_still_make_a_page():
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 140)))
+    X.columns = [f"c{i}" * (30 if i == 0 else 1) for i in range(140)]
+    y = pd.Series(rng.normal(size=40), name="y")
+    page = render(measure(X, y, "regression", {"max_epochs": 1, "l1_scale": 0.5}), "t", "d")
+    assert "140 columns, clustered" in page

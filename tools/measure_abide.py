@@ -1,0 +1,55 @@
+"""Age from cortical thickness on ABIDE: every method with its defaults, ten splits, one row a fit.
+
+    make results        (needs PRECISIONNET_DATA; about five minutes on one core)
+
+Each split holds out a fifth of the rows; the networks set a quarter of the rest aside to choose their epoch (60/20/20).
+Nothing is tuned. Writes results/abide_defaults.csv, which README.md quotes.
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from rich.progress import track
+
+from precisionnet import PNNRegressor
+from precisionnet.estimators.files import versions
+from precisionnet.experiments.holdout import plain_models
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from tests.test_abide import read_abide  # noqa: E402
+
+SPLITS = 10
+METHODS = ("joint", "naive", "glasso", "sample", "vnn")
+
+
+def main() -> None:
+    """Measure and write."""
+    X, y = read_abide(Path(os.environ["PRECISIONNET_DATA"]))
+    rows = []
+    for split in track(range(SPLITS), description="splits"):
+        order = np.random.default_rng(split).permutation(len(X))
+        seen, test = order[: int(0.8 * len(X))], order[int(0.8 * len(X)) :]
+        models = {name: PNNRegressor(name, random_state=split) for name in METHODS} | plain_models("regression")
+        for name, model in models.items():
+            started = time.perf_counter()
+            model.fit(X.iloc[seen], y.iloc[seen])
+            seconds = time.perf_counter() - started
+            error = np.abs(model.predict(X.iloc[test]) - y.iloc[test])
+            zeros = int((model.precision_ == 0).sum()) if hasattr(model, "precision_") and name != "vnn" else None
+            rows.append(
+                {"method": name, "split": split, "mae_years": round(float(error.mean()), 4), "zeros": zeros,
+                 "fit_seconds": round(seconds, 2)}
+            )  # fmt: skip
+    made_with = " ".join(f"{name}={version}" for name, version in versions().items())
+    frame = pd.DataFrame(rows).astype({"zeros": "Int64"}).assign(made_with=made_with)
+    frame.to_csv(ROOT / "results" / "abide_defaults.csv", index=False)
+    print(frame.groupby("method")[["mae_years", "zeros", "fit_seconds"]].agg(["mean", "std"]).round(2))
+
+
+if __name__ == "__main__":
+    main()
