@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from precisionnet.parameters import PARAMETERS
@@ -62,3 +63,13 @@ def test_links_between_pages_lead_somewhere():
     for page in [*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "decisions").glob("*.md"))]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), (page.name, target)
+
+
+def test_results_in_the_readme_are_the_committed_rows():
+    rows = pd.read_csv(ROOT / "results" / "abide_defaults.csv")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for method, group in rows.groupby("method"):
+        row = next(line for line in text.splitlines() if line.startswith(f"| {method} "))
+        assert f"{group.mae_years.mean():.2f} ± {group.mae_years.std():.2f}" in row
+        if group.zeros.notna().all():
+            assert f"{group.zeros.mean() / 62**2:.0%}" in row

@@ -49,7 +49,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         str,
         choices=("mlp", "mean"),
     ),
-    Parameter("readout_width", 32, "Hidden units of the readout; 0 makes it linear.", int),
+    Parameter("readout_width", 64, "Hidden units of the readout; 0 makes it linear.", int),
     Parameter("activation", "relu", "Nonlinearity of a layer.", str, choices=("relu", "leaky_relu", "tanh")),
     Parameter(
         "l1_scale", 1.0, "Sparsity: the l1 penalty is l1_scale * sqrt(log N / T). Larger is sparser.", symbol="lambda_0"
@@ -66,7 +66,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         optional=True,
         symbol="M",
     ),
-    Parameter("l2_penalty", 1e-3, "Weight of the squared network weights.", symbol="beta"),
+    Parameter("l2_penalty", 3e-3, "Weight of the squared network weights.", symbol="beta"),
     Parameter("learning_rate", 0.01, "Step length of Steps 2 and 3.", high=10, closed="right", symbol="eta"),
     Parameter("max_epochs", 10, "Rounds of Steps 1, 2 and 3 at most.", int, low=1, symbol="I_epochs"),
     Parameter("theta_steps", 20, "Passes of Step 1; only for step1=paper.", int, low=1, symbol="I_Theta"),

@@ -5,7 +5,7 @@ r"""The solver: splitting (ADMM) between the eigenvalues and the l1 norm.
 
 Regime: dense, up to a few hundred variables. The T-update is one eigendecomposition and a quadratic an eigenvalue, so
 the log-determinant's barrier, the coupling and both bounds are met exactly, and no step length exists that could be too
-long. The Z-update is a soft threshold, so the returned Z has exact zeros; it meets the bounds up to the primal residual,
+long. The Z-update is a soft threshold, so the returned Z has exact zeros; it meets the bounds up to the residual,
 which the caller removes. Boyd, Parikh, Chu, Peleato and Eckstein (2011), sections 3.3, 3.4.1, 3.4.3 and 6.5.
 
 How this differs from the textbook: the start of the dual is read off the optimality conditions at the starting point,
