@@ -16,11 +16,11 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,  # plain help: at 80 columns the boxed one squeezes every sentence into a strip
     help="Precision Neural Networks: a sparse graph of your table's columns, learned together with a network on it.",
 )
 
-Tables = Annotated[list[str], typer.Argument(metavar="TABLE...", help="csv, tsv, parquet or xlsx; several are joined.")]
+Tables = Annotated[list[str], typer.Argument(metavar="TABLE", help="csv, tsv, parquet or xlsx; several are joined.")]
 IdColumn = Annotated[
     str | None, typer.Option("--id", metavar="COL", help="Column that identifies a row; not a feature.")
 ]

@@ -10,8 +10,6 @@ import typer
 
 from precisionnet.parameters import PARAMETERS, Parameter
 
-PANEL = "Model parameters"
-
 
 def with_model_parameters(command: Callable[..., None]) -> Callable[..., None]:
     """Give ``command(..., **parameters)`` one option a parameter; those the user did not set keep their defaults."""
@@ -34,4 +32,4 @@ def with_model_parameters(command: Callable[..., None]) -> Callable[..., None]:
 def _annotation(parameter: Parameter) -> Any:
     kind: Any = parameter.kind | None if parameter.optional else parameter.kind
     metavar = f"[{'|'.join(parameter.choices)}]" if parameter.choices else None
-    return Annotated[kind, typer.Option(help=parameter.help, metavar=metavar, rich_help_panel=PANEL)]
+    return Annotated[kind, typer.Option(help=parameter.help, metavar=metavar)]
