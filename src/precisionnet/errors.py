@@ -43,5 +43,6 @@ def some(values: Sequence[Any], most: int = 3) -> str:
 
 def did_you_mean(name: str, candidates: Iterable[Any]) -> str:
     """' (did you mean ...?)' where a candidate is close, else nothing."""
-    close = difflib.get_close_matches(name, [str(candidate) for candidate in candidates], n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    known = {str(candidate).lower(): str(candidate) for candidate in candidates}
+    close = difflib.get_close_matches(name.lower(), list(known), n=1)
+    return f" (did you mean {known[close[0]]!r}?)" if close else ""

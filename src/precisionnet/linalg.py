@@ -7,6 +7,9 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, eigvalsh
 
 from precisionnet.types import FloatArray
 
+LARGEST = 1e100
+"""Largest magnitude of a feature or target that is accepted: squares and their sums stay finite."""
+
 
 def symmetrize(matrix: FloatArray) -> FloatArray:
     """The symmetric part, (A + A') / 2, exactly symmetric in floating point."""
@@ -57,7 +60,7 @@ def log_det_from_cholesky(factor: FloatArray) -> float:
 
 
 def psd_projection(matrix: FloatArray) -> FloatArray:
-    """Nearest positive semi-definite matrix in Frobenius norm. Fills exact zeros in: see ``tests/test_steps.py``."""
+    """Nearest positive semi-definite matrix in Frobenius norm. It fills zeros in: ``tests/joint/test_steps.py``."""
     values, vectors = eigh(matrix)
     return symmetrize((vectors * np.maximum(values, 0.0)) @ vectors.T)
 

@@ -19,9 +19,9 @@ def whole_folder(target: str | Path, is_ours: Callable[[Path], bool]) -> Iterato
     An earlier output of ours (as ``is_ours`` tells) is replaced; a folder that holds anything else is refused, and so
     is a place that cannot be written, before any work is done.
     """
-    place = Path(target).absolute()
-    if place.is_file():
-        raise OutputError(f"Cannot write to {str(target)!r}: it is a file; name a folder.")
+    place = _resolve(target)
+    if place.exists() and not place.is_dir():
+        raise OutputError(f"Cannot write to {str(target)!r}: it is a file, not a folder; name a new or empty folder.")
     if place.is_dir() and any(place.iterdir()) and not is_ours(place):
         raise OutputError(
             f"Cannot write to {str(target)!r}: the folder holds files that are not an earlier output; "
@@ -36,13 +36,24 @@ def whole_folder(target: str | Path, is_ours: Callable[[Path], bool]) -> Iterato
 @contextmanager
 def whole_file(target: str | Path) -> Iterator[Path]:
     """A scratch file that becomes ``target`` when the block ends well."""
-    place = Path(target).absolute()
-    if place.is_dir():
-        raise OutputError(f"Cannot write to {str(target)!r}: it is a folder; name a file in it.")
+    place = _resolve(target)
+    if place.exists() and not place.is_file():
+        raise OutputError(f"Cannot write to {str(target)!r}: it is not an ordinary file; name one.")
     with _scratch(place, target) as scratch:
         scratch.touch()
         yield scratch
         os.replace(scratch, place)
+
+
+def _resolve(target: str | Path) -> Path:
+    """Where ``target`` really is: links are followed, so that never a link is replaced, only what it leads to."""
+    place = Path(target).resolve()
+    for parent in place.parents:
+        if parent.exists() and not parent.is_dir():
+            raise OutputError(
+                f"Cannot write to {str(target)!r}: {str(parent)!r} is a file, not a folder; choose another."
+            )
+    return place
 
 
 @contextmanager

@@ -30,6 +30,23 @@ class Parameter:
     symbol: str = ""
     """What the paper calls it."""
 
+    def complaint(self, value: Any) -> str | None:
+        """What is wrong with ``value``, in words, or None."""
+        if value is None and self.optional:
+            return None
+        if self.choices:
+            return None if value in self.choices else f"must be one of {', '.join(self.choices)}, got {value!r}"
+        if self.kind is bool:
+            return None if isinstance(value, bool) else f"must be true or false, got {value!r}"
+        above = value >= self.low if self.closed in ("left", "both") else value > self.low
+        below = value <= self.high if self.closed in ("right", "both") else value < self.high
+        if above and below and math.isfinite(value):
+            return None
+        limits = f"{'at least' if self.closed in ('left', 'both') else 'above'} {self.low:g}"
+        if math.isfinite(self.high):
+            limits += f" and {'at most' if self.closed in ('right', 'both') else 'below'} {self.high:g}"
+        return f"must be {'a whole number' if self.kind is int else 'a number'} {limits}, got {value:g}"
+
 
 PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
@@ -39,9 +56,11 @@ PARAMETERS: tuple[Parameter, ...] = (
         str,
         choices=("joint", "naive", "glasso", "sample", "vnn"),
     ),
-    Parameter("n_layers", 1, "Filter layers.", int, low=1, symbol="L"),
-    Parameter("n_filters", 8, "Features a node carries after each layer.", int, low=1, symbol="F"),
-    Parameter("order", 2, "Degree of the filter polynomials.", int, low=1, symbol="K"),
+    Parameter("n_layers", 1, "Filter layers.", int, low=1, high=50, closed="both", symbol="L"),
+    Parameter(
+        "n_filters", 8, "Features a node carries after each layer.", int, low=1, high=4096, closed="both", symbol="F"
+    ),
+    Parameter("order", 2, "Degree of the filter polynomials.", int, low=1, high=100, closed="both", symbol="K"),
     Parameter(
         "readout",
         "mlp",
@@ -49,7 +68,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         str,
         choices=("mlp", "mean"),
     ),
-    Parameter("readout_width", 64, "Hidden units of the readout; 0 makes it linear.", int),
+    Parameter("readout_width", 64, "Hidden units of the readout; 0 makes it linear.", int, high=65536, closed="both"),
     Parameter("activation", "relu", "Nonlinearity of a layer.", str, choices=("relu", "leaky_relu", "tanh")),
     Parameter(
         "l1_scale", 1.0, "Sparsity: the l1 penalty is l1_scale * sqrt(log N / T). Larger is sparser.", symbol="lambda_0"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -15,18 +16,25 @@ import pytest
 
 TABLES = {
     "NaN": (lambda f: f.assign(x2=f.x2.mask(f.x2 > 1)), r"Column 'x2' is missing \(NaN\) in \d+ of 120 rows \(row \d+"),
-    "infinity": (lambda f: f.assign(x2=np.inf), r"Column 'x2' holds infinity \(row 1\)"),
-    "strings": (lambda f: f.assign(site="Oslo"), r"Column 'site' holds text \('Oslo' in row 1\).*--drop 'site'"),
+    "infinity": (lambda f: f.assign(x2=np.inf), r"Column 'x2' holds infinity in 120 of 120 rows \(row 1 is"),
+    "strings": (lambda f: f.assign(site="Oslo"), r"Column 'site' holds text, not numbers: 'Oslo' in row 1; .*--drop 'site'"),
     "a constant column": (lambda f: f.assign(flat=1), r"Column 'flat' is constant.*--drop 'flat'"),
     "a repeated column": (lambda f: f.assign(copy=f.x0), r"Column 'copy' repeats column 'x0'.*--drop 'copy'"),
-    "one row": (lambda f: f[:1], r"n_samples=1 rows"),
-    "one column": (lambda f: f[["x0", "age"]], r"Only 1 feature column is left"),
+    "one row": (lambda f: f[:1], r"has 1 row: at least 10"),
+    "one column": (lambda f: f[["x0", "age"]], r"only one feature column is left"),
     "one class": (lambda f: f.assign(age="old"), r"Target 'age' has only one class \(old\)"),
     "a constant target": (lambda f: f.assign(age=0.5), r"Target 'age' is always 0.5"),
     "a missing target column": (lambda f: f.rename(columns={"age": "ages"}), r"no column 'age' \(did you mean 'ages'\?\)"),
     "holes in the target": (lambda f: f.assign(age=f.age.mask(f.age > 1)), r"Target 'age' is missing in \d+ of 120 rows"),
     "a class with one row": (lambda f: f.assign(age=["b"] + ["a"] * 60 + ["c"] * 59), r"Class 'b' of target 'age' has fewer"),
     "text for regression": (lambda f: f.assign(age=["a", "b"] * 60), r"not numbers: use --task classification"),
+    "a value beyond all bounds": (lambda f: f.assign(x2=f.x2 * 1e200), r"Column 'x2' holds values beyond 1e\+100"),
+    "a target beyond all bounds": (lambda f: f.assign(age=f.age * 1e200), r"Target 'age' holds values beyond"),
+    "too many classes for the rows": (lambda f: f[:30].assign(age=list("abcdefghij") * 3), r"30 rows with 10 classes"),
+    "dates": (lambda f: f.assign(when="2020-01-02"), r"Column 'when' holds text"),
+    "a column without a name": (lambda f: f.rename(columns={"x0": ""}), r"Column 1 of the table has no name"),
+    "decimal commas": (lambda f: f.assign(x1=f.x1.map(lambda v: f"{v:.3f}".replace(".", ","))), r"decimal commas\?"),
+    "several text columns": (lambda f: f.assign(site="Oslo", sex="f"), r"'site' holds text \('sex' as well\)"),
     "no rows": (lambda f: f[:0], r"has no rows"),
 }  # fmt: skip
 
@@ -55,10 +63,10 @@ def refused(done, sentence: str) -> None:
         ("a.csv", None, "does not exist"),
         ("a.docx", b"x", "'.docx', which is not one of"),
         ("a.csv", b"\x00\x01\x02", "is not text|cannot be read"),
-        ("a.csv", b"\xff\xfe\xfa,b\n1,2\n", "cannot be read as .csv"),
+        ("a.csv", b"\xff\xfe\xfa,b\n1,2\n", "is not UTF-8 text"),
         ("a.parquet", b"not parquet", "cannot be read as .parquet"),
         ("a.xlsx", b"not a workbook", "cannot be read as .xlsx"),
-        ("a.csv", b"", "cannot be read|has no rows"),
+        ("a.csv", b"", "is empty"),
         ("a.csv", b"x,age,x\n1,2,3\n", "more than one column named 'x'"),
     ],
 )
@@ -90,15 +98,29 @@ def test_ids_that_do_not_match(precisionnet, table, tmp_path):
     refused(precisionnet(*both, "--id", "who"), "Id 's000'.* stands more than once")
 
 
+def test_ids_that_are_missing_or_all_the_same(precisionnet, table, tmp_path):
+    frame = pd.read_csv(table)
+    frame.assign(who=frame.who.where(frame.index > 3)).to_csv(table, index=False)
+    fit = ("fit", table, "--target", "age", "--id", "who", "--out", tmp_path / "out")
+    refused(precisionnet(*fit), r"has no id in column 'who' for 4 of 120 rows \(row 1 is the first\)")
+    frame.assign(who="me").to_csv(table, index=False)
+    refused(precisionnet(*fit), r"120 rows with 1 different ids")
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--n-layers", 0], "'n_layers' parameter .* must be an int"),
-        (["--method", "magic"], "'method' parameter .* must be a str among"),
+        (["--n-layers", 0], "--n-layers must be a whole number at least 1"),
+        (["--method", "magic"], "--method must be one of joint, naive"),
         (["--task", "guess"], "--task must be"),
         (["--test-fraction", 1.5], "--test-fraction must be"),
         (["--drop", "x77"], "no column 'x77'"),
         (["--id", "age"], "as --target and as --id"),
+        (["--drop", "age"], "as --target and as --drop"),
+        (["--coupling", "nan"], "--coupling must be a number at least 0, got nan"),
+        (["--order", 100000], "--order must be .* at most 100"),
+        (["--test-fraction", 0.99], "splits 120 rows into 1 to learn from"),
+        (["--test-fraction", 0.001], "cannot be held out|splits 120 rows"),
         (["--step1", "paper", "--ridge", 0, "--coupling", 400, "--drop", "who"], "The fit diverged in epoch"),
     ],
 )
@@ -126,6 +148,11 @@ def test_outputs_that_cannot_be_written(precisionnet, table, tmp_path):
     refused(precisionnet(*fit, tmp_path / "file"), "it is a file")
     refused(precisionnet(*fit, tmp_path / "file" / "below"), "Cannot write to")
     refused(precisionnet(*fit, "/proc/nowhere/out"), "Cannot write to '/proc/nowhere/out'")
+    refused(precisionnet(*fit, ""), "--out is empty")
+    os.mkfifo(tmp_path / "pipe")
+    refused(precisionnet(*fit, tmp_path / "pipe"), "it is a file, not a folder")
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    (tmp_path / "pipe").unlink()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "mine", "table.csv"]
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "years of work"
 
@@ -135,7 +162,7 @@ def test_bad_predictions(precisionnet, table, tmp_path):
         precisionnet("fit", table, "--target", "age", "--id", "who", "--out", tmp_path / "o", "--max-epochs", 1).code
         == 0
     )
-    refused(precisionnet("predict", tmp_path / "nowhere", table), "is not a model folder")
+    refused(precisionnet("predict", tmp_path / "nowhere", table), "does not exist: pass the folder")
     refused(precisionnet("predict", tmp_path / "o", table, "-o", tmp_path / "p.docx"), "its ending must be")
     pd.read_csv(table).drop(columns=["x1", "x2"]).to_csv(tmp_path / "less.csv", index=False)
     refused(
@@ -151,7 +178,8 @@ def test_bad_predictions(precisionnet, table, tmp_path):
 
 
 @pytest.mark.slow
-def test_an_interrupted_fit_leaves_nothing(table, tmp_path):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_fit_leaves_nothing(table, tmp_path, how):
     """A real process, stopped in the middle of training."""
     arguments = [
         "fit",
@@ -172,9 +200,64 @@ def test_an_interrupted_fit_leaves_nothing(table, tmp_path):
     while len(os.listdir(tmp_path)) < 2 and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(1.0)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     assert process.wait(timeout=30) != 0
     assert os.listdir(tmp_path) == ["table.csv"]
+
+
+def test_a_link_to_a_folder_is_followed_and_kept(precisionnet, table, tmp_path):
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "scratch")
+    for _ in range(2):
+        done = precisionnet(
+            "fit", table, "--target", "age", "--id", "who", "--max-epochs", 1, "--out", tmp_path / "link"
+        )
+        assert done.code == 0, done.err
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "scratch" / "report.html").exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link", "scratch", "table.csv"]
+
+
+def test_two_columns_of_one_name_in_a_workbook(precisionnet, table, tmp_path):
+    frame = pd.read_csv(table).rename(columns={"x1": "x0"})
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    refused(precisionnet("fit", tmp_path / "t.xlsx", "--target", "age"), "more than one column named 'x0'")
+
+
+def test_names_with_delimiters_and_line_breaks_are_read(precisionnet, table, tmp_path):
+    frame = pd.read_csv(table).rename(columns={"x0": "a,b,c,d,e,f,g,h,i,j,k,l", "x1": "two\nlines"})
+    frame.to_csv(table, sep=";", index=False)
+    done = precisionnet("fit", table, "--target", "age", "--id", "who", "--max-epochs", 1, "--out", tmp_path / "o")
+    assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize("name", ["true", "predicted", "predicted_age"])
+def test_an_id_with_the_name_of_an_output_column_survives(precisionnet, table, tmp_path, name):
+    pd.read_csv(table).rename(columns={"who": name}).to_csv(table, index=False)
+    fit = ("fit", table, "--target", "age", "--id", name, "--max-epochs", 1, "--out", tmp_path / "o")
+    assert precisionnet(*fit).code == 0
+    written = pd.read_csv(tmp_path / "o" / "predictions.csv")
+    assert written.shape[1] == 3
+    assert written.iloc[:, 0].str.startswith("s").all()
+    assert precisionnet("predict", tmp_path / "o", table, "--id", name, "-o", tmp_path / "p.csv").code == 0
+    assert pd.read_csv(tmp_path / "p.csv").iloc[:, 0].str.startswith("s").all()
+
+
+def test_labels_are_stripped_and_repeated_ids_are_said(precisionnet, table, tmp_path):
+    frame = pd.read_csv(table).assign(age=["a", " a", "b", "b "] * 30, who=np.arange(120) // 2)
+    frame.to_csv(table, index=False)
+    done = precisionnet("fit", table, "--target", "age", "--id", "who", "--max-epochs", 1, "--out", tmp_path / "o")
+    assert done.code == 0, done.err
+    assert "Ids repeat" in done.sentence
+    assert "Classes: 'a', 'b'" in precisionnet("show", tmp_path / "o").out
+
+
+def test_a_useless_model_is_called_one(precisionnet, table, tmp_path):
+    rng = np.random.default_rng(1)
+    pd.read_csv(table).assign(age=rng.normal(size=120)).to_csv(table, index=False)
+    done = precisionnet("fit", table, "--target", "age", "--id", "who", "--out", tmp_path / "o")
+    assert done.code == 0
+    assert "does no better here than always guessing the median" in done.sentence
 
 
 def test_hostile_names_stay_in_their_place(precisionnet, table, tmp_path):

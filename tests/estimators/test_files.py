@@ -11,6 +11,7 @@ from safetensors.numpy import load_file
 
 from precisionnet import PNNClassifier, PNNRegressor, load
 from precisionnet.errors import ModelFileError, OutputError, PrecisionNetError
+from precisionnet.estimators.files import document_hash
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +38,10 @@ def test_save_load_predict_is_bit_identical(gaussian, tmp_path, method, predict_
 
 
 @pytest.mark.parametrize(
-    "labels", [["low", "mid", "top"], [1, 2, 5], [0.5, 1.5, 2.5], np.array(["a", "b", "c"], dtype=object)]
+    "labels", [["low", "mid", "top"], [1, 2, 5], [1.0, 2.0, 5.0], np.array(["a", "b", "c"], dtype=object)]
 )
 def test_classes_survive(gaussian, classes, tmp_path, labels):
     y = np.asarray(labels)[np.searchsorted(["low", "mid", "top"], classes)]
-    if y.dtype.kind == "f":
-        y = y.astype(str)
     fitted = PNNClassifier(max_epochs=2, random_state=0).fit(gaussian.X, y)
     fitted.save(tmp_path / "m")
     again = load(tmp_path / "m")
@@ -73,10 +72,13 @@ def test_a_model_without_names_loads(gaussian, tmp_path):
     np.testing.assert_array_equal(again.predict(gaussian.X.to_numpy()), fitted.predict(gaussian.X.to_numpy()))
 
 
-def edit(folder, change):
+def edit(folder, change, rehash=True):
+    """Change the document as someone would who knows how to make its hash fit again."""
     path = folder / "model.json"
     document = json.loads(path.read_text())
     change(document)
+    if rehash and document["sha256"]:
+        document["sha256"]["model.json"] = document_hash(document)
     path.write_text(json.dumps(document))
 
 
@@ -92,7 +94,9 @@ BROKEN = {
     "foreign json": (lambda f: (f / "model.json").write_text('{"a": 1}'), "not written by precisionnet"),
     "a list": (lambda f: (f / "model.json").write_text("[]"), "not written by precisionnet"),
     "a future version": (lambda f: edit(f, lambda d: d.update(format_version=99)), "format version 99"),
-    "no hash": (lambda f: edit(f, lambda d: d.update(sha256=None)), "does not match the hash"),
+    "no hash": (lambda f: edit(f, lambda d: d.update(sha256=None)), "does not match its own hash"),
+    "an edit": (lambda f: edit(f, lambda d: d["parameters"].update(activation="tanh"), rehash=False), "its own hash"),
+    "names in another order": (lambda f: edit(f, lambda d: d["feature_names"].reverse(), rehash=False), "its own hash"),
     "another width": (lambda f: edit(f, lambda d: d["parameters"].update(n_filters=3)), "contradicts itself"),
     "another number of columns": (lambda f: edit(f, lambda d: d["fitted"].update(n_features_in_=5)), "contradicts itself"),
     "an unknown class": (lambda f: edit(f, lambda d: d.update(estimator="os.system")), "contradicts itself"),
@@ -117,7 +121,8 @@ def test_tensors_of_the_wrong_shape_are_refused(gaussian, tmp_path, folder):
     other = PNNRegressor(max_epochs=1, random_state=0).fit(gaussian.X.iloc[:, :5], gaussian.y)
     other.save(tmp_path / "other")
     shutil.copy(tmp_path / "other" / "model.safetensors", folder / "model.safetensors")
-    edit(folder, lambda d: d.update(sha256=json.loads((tmp_path / "other" / "model.json").read_text())["sha256"]))
+    hashes = json.loads((tmp_path / "other" / "model.json").read_text())["sha256"]
+    edit(folder, lambda d: d.update(sha256=hashes))
     with pytest.raises(ModelFileError, match="contradicts itself"):
         load(folder)
 

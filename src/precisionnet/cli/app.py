@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ import typer
 
 from precisionnet._version import __version__
 from precisionnet.cli.options import with_model_parameters
+from precisionnet.cli.precheck import check_ending, check_files, check_model, check_out, check_parameters
 from precisionnet.errors import PrecisionNetError
 
 app = typer.Typer(
@@ -53,6 +55,9 @@ def fit(
     **parameters: Any,
 ) -> None:
     """Learn a network and its graph from a table; write the model, predictions for held-out rows and a report."""
+    check_parameters(parameters)
+    check_out(out)
+    check_files(tables)
     from precisionnet.cli.fit import run_fit
 
     run_fit(tables, target, id_column, task, drop or [], Path(out), seed, test_fraction, parameters)
@@ -72,6 +77,9 @@ def predict(
     id_column: IdColumn = None,
 ) -> None:
     """Predict the rows of a new table; columns are matched by name."""
+    check_ending(output)
+    check_files(tables)
+    check_model(model)
     from precisionnet.cli.predict import run_predict
 
     run_predict(model, tables, output, id_column)
@@ -85,6 +93,8 @@ def show(
     ] = None,
 ) -> None:
     """Print what is in a model."""
+    check_ending(edges)
+    check_model(model)
     from precisionnet.cli.show import run_show
 
     run_show(model, edges)
@@ -101,7 +111,10 @@ def demo(
 
 
 def main() -> None:
-    """Entry point: an error a user can mend becomes one sentence and exit code 2."""
+    """Entry point: an error a user can mend becomes one sentence and exit code 2; a stop leaves nothing behind."""
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):  # end like Ctrl-C does: through the clean-up of what is half-written
+            signal.signal(getattr(signal, name), lambda number, _: sys.exit(128 + number))
     try:
         app()
     except PrecisionNetError as error:

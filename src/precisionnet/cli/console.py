@@ -30,13 +30,13 @@ def say(text: str) -> None:
     out.print(Text(text))
 
 
-def table(columns: Iterable[str], rows: Iterable[Iterable[str]], first_bold: bool = False) -> None:
-    """A small table: the first column is text, the others are numbers."""
+def table(columns: Iterable[str], rows: Iterable[Iterable[str]], n_text: int = 1) -> None:
+    """A small table: the first ``n_text`` columns are text, the others are numbers."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for i, name in enumerate(columns):
-        shown.add_column(Text(name), justify="left" if i == 0 else "right", overflow="fold")
-    for i, row in enumerate(rows):
-        shown.add_row(*(Text(cell) for cell in row), style="bold" if first_bold and i == 0 else None)
+        shown.add_column(Text(name), justify="left" if i < n_text else "right", overflow="ellipsis", no_wrap=True)
+    for row in rows:
+        shown.add_row(*(Text(cell) for cell in row))
     out.print(shown)
 
 

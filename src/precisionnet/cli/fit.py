@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from sklearn.utils._param_validation import InvalidParameterError
 
 from precisionnet.cli import console
 from precisionnet.datasets import check_target, guess_task, read_tables, split_columns
@@ -16,6 +15,7 @@ from precisionnet.errors import InputError
 from precisionnet.estimators.files import is_model_folder
 from precisionnet.experiments import METRIC_LABELS, HoldOut, measure
 from precisionnet.outputs import whole_folder
+from precisionnet.parameters import BY_NAME
 from precisionnet.report import render
 from precisionnet.types import TaskName
 
@@ -43,9 +43,8 @@ def run_fit(
     if target == id_column:
         raise InputError(f"Column {target!r} is named as --target and as --id: it can only be one of them.")
     if len(frame) < MIN_ROWS:
-        raise InputError(
-            f"Table {paths[0]!r} has n_samples={len(frame)} rows: at least {MIN_ROWS} are needed to fit and test."
-        )
+        rows = "1 row" if len(frame) == 1 else f"{len(frame)} rows"
+        raise InputError(f"Table {paths[0]!r} has {rows}: at least {MIN_ROWS} are needed to fit and test; bring more.")
     X, y = split_columns(frame, target, id_column, drop)
     kind: TaskName = guess_task(y) if task == "auto" else task  # type: ignore[assignment]
     y = check_target(y, kind)
@@ -53,7 +52,11 @@ def run_fit(
         console.note(sentence)
     ids = frame[id_column] if id_column is not None else pd.Series(range(1, len(frame) + 1), name="row")
     source = " + ".join(Path(path).name for path in paths)
-    result = fit_and_write(X, y, kind, ids, out, seed, test_fraction, parameters, source)
+    try:
+        result = fit_and_write(X, y, kind, ids, out, seed, test_fraction, parameters, source)
+    except KeyboardInterrupt:
+        console.note("Stopped; nothing was written.")
+        raise
     print_result(result, out, guessed=task == "auto")
 
 
@@ -70,13 +73,8 @@ def fit_and_write(
 ) -> HoldOut:
     """Train and write the output folder, whole or not at all."""
     with whole_folder(out, is_ours=is_fit_output) as folder:
-        try:
-            with console.epochs(parameters.get("max_epochs", 10)) as bar:
-                result = measure(
-                    X, y, task, parameters, seed=seed, test_fraction=test_fraction, groups=ids, on_epoch=bar
-                )
-        except InvalidParameterError as error:
-            raise InputError(str(error)) from error
+        with console.epochs(parameters.get("max_epochs", BY_NAME["max_epochs"].default)) as bar:
+            result = measure(X, y, task, parameters, seed=seed, test_fraction=test_fraction, groups=ids, on_epoch=bar)
         result.model.save(folder / MODEL_FOLDER)
         _predictions(result, ids).to_csv(folder / PREDICTIONS, index=False)
         with warnings.catch_warnings():
@@ -110,7 +108,7 @@ def print_result(result: HoldOut, out: Path, *, guessed: bool = False) -> None:
         [str(name), *("–" if v != v else f"{v:.3f}" for v in row)]
         for name, row in zip(result.scores.index, result.scores.values, strict=True)
     ]
-    console.table(["held-out rows", *labels], cells, first_bold=True)
+    console.table(["held-out rows", *labels], cells)
     console.say("")
     console.say(graph_sentence(model))
     console.say(f"Wrote {out / REPORT}, {out / PREDICTIONS} and {out / MODEL_FOLDER}/")
@@ -131,14 +129,16 @@ def graph_sentence(model: Any) -> str:
 
 def _predictions(result: HoldOut, ids: pd.Series[Any]) -> pd.DataFrame:
     said = result.predictions
-    frame = pd.DataFrame(
-        {str(ids.name): ids.iloc[result.test].to_numpy(), "true": result.y_test, "predicted": said.predicted}
-    )
-    return (
-        frame
-        if said.probabilities is None
-        else frame.join(probability_frame(said.probabilities, result.model.classes_))
-    )
+    label = id_label(ids, "true", "predicted")
+    frame = pd.DataFrame({label: ids.iloc[result.test].to_numpy(), "true": result.y_test, "predicted": said.predicted})
+    if said.probabilities is None:
+        return frame
+    return frame.join(probability_frame(said.probabilities, result.model.classes_))
+
+
+def id_label(ids: pd.Series[Any], *taken: str) -> str:
+    """The id column's name in an output, out of the way of the columns we write."""
+    return f"{ids.name}_id" if ids.name in taken else str(ids.name)
 
 
 def probability_frame(probabilities: Any, classes: Any) -> pd.DataFrame:

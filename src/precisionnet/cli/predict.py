@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from precisionnet.cli import console
-from precisionnet.cli.fit import probability_frame
+from precisionnet.cli.fit import id_label, probability_frame
 from precisionnet.datasets import numeric_features, read_tables
 from precisionnet.errors import InputError, some
 from precisionnet.estimators import load
 from precisionnet.estimators.checks import column_names
 from precisionnet.outputs import whole_file
 
-WRITERS = (".csv", ".tsv", ".parquet")
-
 
 def run_predict(folder: str, paths: list[str], output: str | None, id_column: str | None) -> None:
     """The whole command."""
-    check_ending(output)
     model = load(folder)
     frame, notes = read_tables(paths, id_column)
     names = column_names(model)
@@ -33,9 +29,10 @@ def run_predict(folder: str, paths: list[str], output: str | None, id_column: st
         )
     for sentence in notes:
         console.note(sentence)
-    X = numeric_features(frame[names])
+    X = numeric_features(frame[names], droppable=False)
     ids = frame[id_column] if id_column is not None else pd.Series(range(1, len(frame) + 1), name="row")
-    result = pd.DataFrame({str(ids.name): ids.to_numpy(), _column(model): model.predict(X)})
+    column = "predicted" if model.target_name_ is None else f"predicted_{model.target_name_}"
+    result = pd.DataFrame({id_label(ids, column): ids.to_numpy(), column: model.predict(X)})
     if hasattr(model, "predict_proba"):
         result = result.join(probability_frame(model.predict_proba(X), model.classes_))
     if output is None:
@@ -43,12 +40,6 @@ def run_predict(folder: str, paths: list[str], output: str | None, id_column: st
         return
     write_table(result, output)
     console.say(f"Wrote {len(result)} predictions to {output}")
-
-
-def check_ending(output: str | None) -> None:
-    """Refuse an ending we cannot write before any work is done."""
-    if output is not None and Path(output).suffix.lower() not in WRITERS:
-        raise InputError(f"Cannot write {output!r}: its ending must be one of {', '.join(WRITERS)}.")
 
 
 def write_table(frame: pd.DataFrame, output: str) -> None:
@@ -59,7 +50,3 @@ def write_table(frame: pd.DataFrame, output: str) -> None:
             frame.to_parquet(scratch, index=False)
         else:
             frame.to_csv(scratch, index=False, sep="\t" if ending == ".tsv" else ",")
-
-
-def _column(model: Any) -> str:
-    return "predicted" if model.target_name_ is None else f"predicted_{model.target_name_}"

@@ -8,7 +8,7 @@ import numpy as np
 
 from precisionnet.cli import console
 from precisionnet.cli.fit import graph_sentence
-from precisionnet.cli.predict import check_ending, write_table
+from precisionnet.cli.predict import write_table
 from precisionnet.errors import some
 from precisionnet.estimators import load
 from precisionnet.estimators.checks import column_names
@@ -19,7 +19,6 @@ EDGES_SHOWN = 10
 
 def run_show(folder: str, edges: str | None) -> None:
     """The whole command."""
-    check_ending(edges)
     model = load(folder)
     smallest, largest = np.linalg.eigvalsh(model.precision_)[[0, -1]]
     rows = model.n_rows_
@@ -29,8 +28,11 @@ def run_show(folder: str, edges: str | None) -> None:
     console.say(f"Columns: {some(column_names(model), 4)}")
     console.say(f"Rows: {rows['training']} training, {rows['validation']} validation")
     console.say(graph_sentence(model))
+    if model.method == "vnn":
+        console.say("The network runs on the covariance; the graph is that of its inverse.")
     console.say(
-        f"Eigenvalues of the sparse precision: {smallest:.3g} to {largest:.3g}; l1 penalty {model.l1_penalty_:.3g}"
+        f"Eigenvalues of the precision: {smallest:.3g} to {largest:.3g}"
+        + ("" if model.method in ("sample", "vnn") else f"; l1 penalty {model.l1_penalty_:.3g}")
     )
     console.say(f"Epoch {model.best_epoch_} of {model.n_iter_} kept: {_kept(model)}")
     changed = [f"{p.name}={getattr(model, p.name)}" for p in PARAMETERS if getattr(model, p.name) != p.default]
@@ -39,7 +41,7 @@ def run_show(folder: str, edges: str | None) -> None:
     if len(frame):
         console.say("")
         cells = [[e.source, e.target, f"{e.partial_correlation:+.3f}"] for e in frame.head(EDGES_SHOWN).itertuples()]
-        console.table(["strongest edges", "", "partial correlation"], cells)
+        console.table(["strongest edges", "", "partial corr."], cells, n_text=2)
     if edges is not None:
         write_table(frame, edges)
         console.say(f"Wrote {len(frame)} edges to {edges}")

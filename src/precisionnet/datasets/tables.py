@@ -6,6 +6,8 @@ What cannot be used is refused in one sentence that names the file or column and
 from __future__ import annotations
 
 import csv
+import itertools
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,8 @@ def read_table(path: str | Path, id_column: str | None = None) -> pd.DataFrame:
         frame = _READERS.get(path.suffix.lower(), _read_unknown)(path, id_column)
     except InputError:
         raise
+    except UnicodeDecodeError as error:
+        raise InputError(f'Table {str(path)!r} is not UTF-8 text: save it as UTF-8 ("CSV UTF-8" in Excel).') from error
     except Exception as error:  # readers raise anything from OSError to zipfile.BadZipFile
         detail = " ".join(str(error).split())[:160]
         raise InputError(
@@ -35,18 +39,22 @@ def read_table(path: str | Path, id_column: str | None = None) -> pd.DataFrame:
             "says."
         ) from error
     frame.columns = [str(name).strip() for name in frame.columns]
-    twice = frame.columns[frame.columns.duplicated()].unique().tolist()
-    if twice:
-        raise InputError(f"Table {str(path)!r} has more than one column named {some(twice)}: rename or remove one.")
+    _refuse_twice(list(frame.columns), path)
     if frame.empty:
         raise InputError(f"Table {str(path)!r} has no rows: only a header was found.")
     if id_column is not None:
         if id_column not in frame.columns:
             raise InputError(
-                f"Table {str(path)!r} has no id column {id_column!r}{did_you_mean(id_column, frame.columns)}; name one "
-                "that it has with --id."
+                f"Table {str(path)!r} has no id column {id_column!r}{did_you_mean(id_column, frame.columns)}; it "
+                f"has {some(list(frame.columns))}: name one of them with --id, or check how the columns are separated."
             )
         frame[id_column] = _as_text(frame[id_column])
+        empty = frame[id_column].isna() | (frame[id_column] == "")
+        if empty.any():
+            raise InputError(
+                f"Table {str(path)!r} has no id in column {id_column!r} for {int(empty.sum())} of {len(frame)} rows "
+                f"(row {int(empty.to_numpy().argmax()) + 1} is the first): fill it in or remove those rows."
+            )
     return frame
 
 
@@ -64,18 +72,41 @@ def read_tables(paths: Sequence[str | Path], id_column: str | None = None) -> tu
 
 
 def _read_delimited(path: Path, id_column: str | None) -> pd.DataFrame:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        header = file.readline()
-        if "\0" in header:
-            raise InputError(f"Table {str(path)!r} is not text: check that the file is what its ending says.")
-        delimiter = max([DELIMITED[path.suffix.lower()], ",", ";", "\t"], key=header.count)
-    names = next(csv.reader([header], delimiter=delimiter), [])
-    stripped = [name.strip() for name in names]
-    twice = sorted({name for name in stripped if name and stripped.count(name) > 1})
-    if twice:  # pandas would rename them in silence
-        raise InputError(f"Table {str(path)!r} has more than one column named {some(twice)}: rename or remove one.")
+    names, delimiter = _header(path)
+    if not names:
+        raise InputError(f"Table {str(path)!r} is empty: it has no header.")
+    _refuse_twice(names, path)
     text_columns = {name: str for name in names if name.strip() == id_column}
-    return pd.read_csv(path, sep=delimiter, encoding="utf-8-sig", dtype=text_columns, index_col=False, low_memory=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # a header that does not fit its rows
+        return pd.read_csv(
+            path, sep=delimiter, encoding="utf-8-sig", dtype=text_columns, index_col=False, low_memory=False
+        )
+
+
+def _header(path: Path) -> tuple[list[str], str]:
+    """The column names, and the delimiter: the one that cuts the header and the first rows into equally many parts.
+
+    Names may be quoted and hold anything, line breaks included.
+    """
+    found: list[tuple[bool, int, list[str], str]] = []
+    for delimiter in dict.fromkeys([DELIMITED[path.suffix.lower()], ",", ";", "\t"]):
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            names, *rows = list(itertools.islice(csv.reader(file, delimiter=delimiter), 6)) or [[]]
+        even = all(len(row) == len(names) for row in rows if row)
+        found.append((even and len(names) > 1, len(names), names, delimiter))
+    _, _, names, delimiter = max(found, key=lambda candidate: candidate[:2])
+    if any("\0" in name for name in names):
+        raise InputError(f"Table {str(path)!r} is not text: check that the file is what its ending says.")
+    return names, delimiter
+
+
+def _refuse_twice(names: Sequence[Any], path: Path) -> None:
+    """pandas would rename a repeated column in silence."""
+    stripped = [str(name).strip() for name in names if not pd.isna(name)]
+    twice = sorted({name for name in stripped if name and stripped.count(name) > 1})
+    if twice:
+        raise InputError(f"Table {str(path)!r} has more than one column named {some(twice)}: rename or remove one.")
 
 
 def _read_parquet(path: Path, id_column: str | None) -> pd.DataFrame:
@@ -83,6 +114,7 @@ def _read_parquet(path: Path, id_column: str | None) -> pd.DataFrame:
 
 
 def _read_excel(path: Path, id_column: str | None) -> pd.DataFrame:
+    _refuse_twice(pd.read_excel(path, header=None, nrows=1).iloc[0].tolist(), path)
     return pd.read_excel(path)
 
 
@@ -103,7 +135,7 @@ _READERS = {
 def _as_text(ids: pd.Series[Any]) -> pd.Series[Any]:
     if pd.api.types.is_float_dtype(ids.dtype) and bool((ids.dropna() % 1 == 0).all()):
         ids = ids.astype("Int64")  # a whole number that passed through a float column: 12.0 is '12'
-    return ids.astype("string").str.strip().astype(object)
+    return ids.astype("string").str.strip().astype(object).where(ids.notna(), None)
 
 
 def _join(

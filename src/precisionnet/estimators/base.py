@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from numbers import Integral, Real
 from pathlib import Path
+from threading import Lock
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,14 +21,16 @@ from torch import Tensor
 
 from precisionnet.errors import PrecisionNetWarning
 from precisionnet.estimators.checks import (
+    check_split,
     column_names,
     refuse_bad_values,
     refuse_few_rows,
     refuse_text_columns,
     warn_about_columns,
+    warn_about_scale,
 )
 from precisionnet.estimators.interop import GraphInterop
-from precisionnet.estimators.rows import Scaler, Table, canonical, split_validation
+from precisionnet.estimators.rows import Scaler, Table, canonical, is_constant, split_validation
 from precisionnet.joint import METHODS, HistoryRow, Problem, Result, Rows, Schedule, Stopping, run, threads_for
 from precisionnet.nn import PrecisionNetwork, scale_to_unit_norm
 from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter
@@ -36,6 +39,9 @@ from precisionnet.types import FloatArray
 
 _PREDICT_ROWS = 8192
 """Rows a forward pass takes at once, so that memory does not grow with the table."""
+
+_RNG_LOCK = Lock()
+"""torch's layers draw their first weights from the process's generator, which is borrowed for that moment."""
 
 
 def _constraint(parameter: Parameter) -> list[Any]:
@@ -47,7 +53,7 @@ def _constraint(parameter: Parameter) -> list[Any]:
         allowed = ["boolean"]
     else:
         number = Integral if parameter.kind is int else Real
-        low, high = parameter.kind(parameter.low), None if np.isinf(parameter.high) else parameter.high
+        low, high = parameter.kind(parameter.low), None if np.isinf(parameter.high) else parameter.kind(parameter.high)
         allowed = [Interval(number, low, high, closed=parameter.closed)]
     return [*allowed, None] if parameter.optional else allowed
 
@@ -162,27 +168,42 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         ----------
         X : (n_samples, n_features) array or data frame of numbers.
         y : the target.
-        sample_weight : how often each row counts; 2 is the same as the row standing there twice.
+        sample_weight : how often each row counts; 2 is the same as the row standing there twice, so the sum of the
+            weights is the number of rows that the l1 penalty sees.
         on_epoch : called with each epoch's row of ``history_``, for a progress display.
         """
-        table, rng = self._checked_table(X, y, sample_weight)
+        try:
+            table, rng = self._checked_table(X, y, sample_weight)
+            with threads_for(table.X.size * self.n_filters):
+                self._fit_table(table, rng, on_epoch)
+        except BaseException:
+            self._forget()  # a failed fit leaves no half of a model behind
+            raise
+        return self
+
+    def _fit_table(
+        self, table: Table, rng: np.random.RandomState, on_epoch: Callable[[HistoryRow], object] | None
+    ) -> None:
         strata = table.y if self._n_outputs > 1 else None
         training, validation = split_validation(table, self.validation_fraction, strata, rng)
+        check_split(len(training), 0 if validation is None else len(validation), self.validation_fraction)
         self._x_scaler = Scaler.fit(training.X, training.weight, self.standardize)
         self._fit_target_scaler(training)
         problem = self._problem(training, seed=int(rng.randint(2**31 - 1)))
-        with threads_for(training.X.size * self.n_filters):
-            result = run(
-                problem,
-                METHODS[self.method],  # type: ignore[index]
-                Schedule(self.learning_rate, self.theta_steps, self.task_steps, self.weight_steps, self.step1),  # type: ignore[arg-type]
-                Stopping(self.max_epochs, self.patience, sparse=self._on_sparse),
-                self._metric,
-                None if validation is None else self._rows(validation),
-                on_epoch,
-            )
+        result = run(
+            problem,
+            METHODS[self.method],  # type: ignore[index]
+            Schedule(self.learning_rate, self.theta_steps, self.task_steps, self.weight_steps, self.step1),  # type: ignore[arg-type]
+            Stopping(self.max_epochs, self.patience, sparse=self._on_sparse),
+            self._metric,
+            None if validation is None else self._rows(validation),
+            on_epoch,
+        )
         self._keep(problem, result, len(training), 0 if validation is None else len(validation))
-        return self
+
+    def _forget(self) -> None:
+        for name in [name for name in vars(self) if name.endswith("_") or name in ("_x_scaler", "_y_scaler")]:
+            delattr(self, name)
 
     def _checked_table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, np.random.RandomState]:
         refuse_text_columns(X)
@@ -199,12 +220,15 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
     def _problem(self, training: Table, seed: int) -> Problem:
         standard = self._x_scaler.transform(training.X)
         emp_cov = sample_covariance(standard, training.weight)
-        # A constant column has no variance: as a node of unit variance it stays without edges and harms nobody.
-        flat = np.diag(emp_cov) <= 0
-        emp_cov[flat, flat] = 1.0
-        n_rows = float(training.weight.sum())
-        warn_about_columns(training.X, emp_cov, column_names(self), n_rows)
-        rate = float(np.sqrt(np.log(self.n_features_in_) / n_rows))
+        # A constant column has no variance, or rounding's: as a node of ordinary variance it stays without edges.
+        constant = np.flatnonzero(is_constant(training.X, training.weight))
+        others = np.delete(np.diag(emp_cov), constant)
+        emp_cov[constant] = emp_cov[:, constant] = 0.0
+        emp_cov[constant, constant] = others.mean() if len(others) else 1.0
+        warn_about_columns(emp_cov, constant, column_names(self), len(training))
+        if not self.standardize:
+            warn_about_scale(emp_cov)
+        rate = float(np.sqrt(np.log(self.n_features_in_) / training.weight.sum()))
         return Problem(
             network=self._new_network(seed),
             rows=self._rows(training),
@@ -212,7 +236,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
             emp_cov=emp_cov,
             l1_penalty=self.l1_scale * rate if self.l1_penalty is None else self.l1_penalty,
             task_weight=self.task_weight,
-            coupling=self.coupling,
+            coupling=self.coupling if self.method == "joint" else 0.0,  # the others have one matrix
             ridge=self.ridge,
             spectral_bound=spectral_bound(emp_cov) if self.spectral_bound is None else self.spectral_bound,
             l2_penalty=self.l2_penalty,
@@ -220,7 +244,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         )
 
     def _new_network(self, seed: int) -> PrecisionNetwork:
-        with torch.random.fork_rng(devices=[]):
+        with _RNG_LOCK, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = PrecisionNetwork(
                 self.n_features_in_,
@@ -254,7 +278,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = len(result.history)
         self.best_epoch_ = state.epoch
         problem.network.load_state_dict({**state.weights, **state.statistics})
-        # Predictions are float64: the same row then gets the same number whatever stands beside it.
+        # Predictions are float64: the same row then gets the same number, to about 1e-15, whatever stands beside it.
         self.network_ = problem.network.double().eval()
 
     @property

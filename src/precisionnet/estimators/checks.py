@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from precisionnet.errors import InputError, PrecisionNetWarning, some
-from precisionnet.types import FloatArray
+from precisionnet.linalg import LARGEST
+from precisionnet.types import FloatArray, IndexArray
 
 MIN_ROWS = 4
 
@@ -22,17 +23,24 @@ def column_names(estimator: Any) -> list[str]:
 
 
 def refuse_text_columns(X: Any) -> None:
-    """Name the data frame's columns that hold text; scikit-learn's message would only show the value."""
+    """Name the columns that hold text or dates; scikit-learn's message would only show the value."""
     if not isinstance(X, pd.DataFrame):
-        return
+        X = X.tolist() if isinstance(X, np.ndarray) and X.dtype.kind in "OUS" else X
+        if not (isinstance(X, list) and X and isinstance(X[0], list | tuple)):
+            return
+        X = pd.DataFrame(X, columns=[f"x{i}" for i in range(len(X[0]))], dtype=object)
+    twice = X.columns[X.columns.duplicated()].unique().tolist()
+    if twice:
+        raise InputError(f"Column {some(twice)} stands more than once in X: rename or drop one.")
     for name, column in X.items():
         if pd.api.types.is_numeric_dtype(column.dtype):
             continue
-        bad = column[pd.to_numeric(column, errors="coerce").isna() & column.notna()]
-        if len(bad):
+        dates = pd.api.types.is_datetime64_any_dtype(column.dtype) or isinstance(column.dtype, pd.PeriodDtype)
+        bad = [v for v in column if dates or (isinstance(v, str) and pd.isna(pd.to_numeric(v, errors="coerce")))]
+        if bad:
             raise InputError(
-                f"Column {str(name)!r} holds text ({str(bad.iloc[0])!r}, for example): features must be numbers; "
-                "drop the column or encode it."
+                f"Column {str(name)!r} holds {'dates' if dates else 'text'} ({str(bad[0])!r}, for example): features "
+                "must be numbers; drop the column or encode it."
             )
 
 
@@ -46,10 +54,30 @@ def refuse_bad_values(X: FloatArray, names: Sequence[str]) -> None:
                 f"Input X contains {label} in {int(bad.any(axis=1).sum())} of {len(X)} rows (column {listed}): "
                 "drop those rows or columns, or impute them first."
             )
+    huge = np.flatnonzero((np.abs(X) > LARGEST).any(axis=0))
+    if len(huge):
+        raise InputError(
+            f"Column {some([names[int(i)] for i in huge])} holds values beyond {LARGEST:g}, whose squares cannot be "
+            "added up: rescale or drop it."
+        )
     if X.shape[1] < 2:
         raise InputError(
             f"Column {names[0]!r} is the only feature (n_features=1): a graph needs at least two; add columns or use a "
             "plain regression."
+        )
+
+
+def check_split(n_training: int, n_validation: int, fraction: float) -> None:
+    """Enough rows on both sides of the validation split."""
+    if n_training < MIN_ROWS:
+        raise InputError(
+            f"validation_fraction={fraction:g} leaves {n_training} rows for training: at least {MIN_ROWS} are needed; "
+            "lower it, or bring more rows."
+        )
+    if fraction > 0 and n_validation == 0:
+        _warn(
+            f"validation_fraction={fraction:g} of {n_training} rows is fewer than 2: nothing is set aside, and the "
+            "last epoch is kept; raise it, or bring more rows."
         )
 
 
@@ -59,9 +87,18 @@ def refuse_few_rows(n_rows: int) -> None:
         raise InputError(f"Got n_samples={n_rows} different rows with weight: at least {MIN_ROWS} are needed to fit.")
 
 
-def warn_about_columns(X: FloatArray, emp_cov: FloatArray, names: Sequence[str], n_rows: float) -> None:
-    """Constant and repeated columns, and fewer rows than columns: a fit is possible, but the user should know."""
-    constant = np.flatnonzero(X.min(axis=0) == X.max(axis=0))
+def warn_about_scale(emp_cov: FloatArray) -> None:
+    """Features left in their own units may be far from what the other parameters are made for."""
+    mean_variance = float(np.trace(emp_cov)) / len(emp_cov)
+    if not 1e-3 <= mean_variance <= 1e3:
+        _warn(
+            f"The features are not standardised and their mean variance is {mean_variance:.2g}: coupling, ridge and "
+            "the step lengths are made for variances near one; use standardize=True or rescale the features."
+        )
+
+
+def warn_about_columns(emp_cov: FloatArray, constant: IndexArray, names: Sequence[str], n_rows: int) -> None:
+    """Constant and repeated columns, and few rows: a fit is possible, but the user should know."""
     if len(constant):
         _warn(
             f"Column {some([names[int(i)] for i in constant])} is constant in the training rows: it carries no "
@@ -74,9 +111,9 @@ def warn_about_columns(X: FloatArray, emp_cov: FloatArray, names: Sequence[str],
         listed = "; ".join(f"{names[i]!r} and {names[j]!r}" for i, j in pairs[:3])
         more = f" and {len(pairs) - 3} more pairs" if len(pairs) > 3 else ""
         _warn(f"Columns are the same up to scale: {listed}{more}. The graph cannot tell them apart; drop one of each.")
-    if n_rows < len(names):
+    if n_rows <= len(names):
         _warn(
-            f"{n_rows:g} training rows for {len(names)} columns: the covariance is singular and the graph rests on the "
+            f"{n_rows} training rows for {len(names)} columns: the covariance is singular and the graph rests on the "
             "l1 penalty alone; read its edges with care, raise l1_scale, or bring more rows."
         )
 

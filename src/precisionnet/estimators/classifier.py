@@ -29,7 +29,12 @@ class PNNClassifier(ClassifierMixin, BasePNN):  # type: ignore[misc]
 
     def _encode_target(self, y: Any, weight: FloatArray) -> FloatArray:
         check_classification_targets(y)
-        self.classes_ = np.unique(np.asarray(y)[weight > 0])
+        try:
+            self.classes_ = np.unique(np.asarray(y)[weight > 0])
+        except TypeError as error:
+            raise InputError(
+                "The target mixes labels of different types, such as text and numbers: use one."
+            ) from error
         if len(self.classes_) < 2:
             raise InputError(
                 f"The target has only one class ({self.classes_[0]!s}): a classifier needs at least two classes; "

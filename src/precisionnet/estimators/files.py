@@ -2,7 +2,7 @@
 code from the folder. Save, load and predict is bit-identical.
 
 ``model.json`` carries the format version, the estimator's parameters, the columns' names, the classes, the history, the
-versions it was made with, and the sha256 of the tensor file, which is checked before anything is used.
+versions it was made with, and the sha256 of the tensor file and of itself, checked before anything is used.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def save(model: BasePNN, folder: str | Path) -> None:
         "fitted": {name: getattr(model, name) for name in _NUMBERS},
         "history": _history(model.history_),
         "versions": versions(),
-        "sha256": {TENSOR_NAME: hashlib.sha256(blob).hexdigest()},
     }
+    document["sha256"] = {TENSOR_NAME: hashlib.sha256(blob).hexdigest(), JSON_NAME: document_hash(document)}
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False, default=_plain)
     with whole_folder(folder, is_ours=is_model_folder) as scratch:
         (scratch / TENSOR_NAME).write_bytes(blob)
@@ -98,6 +98,13 @@ def versions() -> dict[str, str]:
         "scikit-learn": sklearn.__version__,
         "pandas": pd.__version__,
     }
+
+
+def document_hash(document: dict[str, Any]) -> str:
+    """sha256 of everything in model.json but the hashes, in a form that does not depend on the layout."""
+    content = {key: value for key, value in document.items() if key != "sha256"}
+    text = json.dumps(content, sort_keys=True, ensure_ascii=True, allow_nan=False, default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _tensors(model: BasePNN) -> dict[str, Tensor]:
@@ -162,7 +169,14 @@ def _read_document(place: Path) -> dict[str, Any]:
             f"{str(path)!r} has format version {version!r}; this precisionnet ({__version__}) reads version "
             f"{FORMAT_VERSION}: install a version that matches."
         )
+    if _expected_hash(document, JSON_NAME) != document_hash(document):
+        raise ModelFileError(f"{str(path)!r} does not match its own hash: it was edited; copy the whole folder again.")
     return document
+
+
+def _expected_hash(document: dict[str, Any], name: str) -> Any:
+    hashes = document.get("sha256")
+    return hashes.get(name) if isinstance(hashes, dict) else None
 
 
 def _read_tensors(place: Path, document: dict[str, Any]) -> dict[str, Tensor]:
@@ -171,9 +185,7 @@ def _read_tensors(place: Path, document: dict[str, Any]) -> dict[str, Tensor]:
         blob = path.read_bytes()
     except OSError as error:
         raise ModelFileError(f"{str(path)!r} is missing or unreadable; copy the whole model folder again.") from error
-    hashes = document.get("sha256")
-    expected = hashes.get(TENSOR_NAME) if isinstance(hashes, dict) else None
-    if hashlib.sha256(blob).hexdigest() != expected:
+    if hashlib.sha256(blob).hexdigest() != _expected_hash(document, TENSOR_NAME):
         raise ModelFileError(
             f"{str(path)!r} does not match the hash in {JSON_NAME}: it is truncated or belongs to another model; "
             "copy the whole folder again."

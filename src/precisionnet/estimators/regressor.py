@@ -9,8 +9,10 @@ import torch
 from sklearn.base import RegressorMixin
 from torch import Tensor
 
+from precisionnet.errors import InputError
 from precisionnet.estimators.base import BasePNN
 from precisionnet.estimators.rows import Scaler, Table
+from precisionnet.linalg import LARGEST
 from precisionnet.types import FloatArray
 
 
@@ -33,7 +35,12 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
     _target_checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
 
     def _encode_target(self, y: Any, weight: FloatArray) -> FloatArray:
-        return np.asarray(y, dtype=np.float64)
+        target = np.asarray(y, dtype=np.float64)
+        if (np.abs(target) > LARGEST).any():
+            raise InputError(
+                f"The target holds values beyond {LARGEST:g}, whose squares cannot be added up: rescale it."
+            )
+        return target
 
     def _fit_target_scaler(self, table: Table) -> None:
         self._y_scaler = Scaler.fit(table.y, table.weight, self.standardize_target)

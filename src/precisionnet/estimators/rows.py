@@ -8,9 +8,9 @@ copies of a row never face each other across the validation split.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from precisionnet.types import FloatArray, IndexArray
 
@@ -44,16 +44,31 @@ def split_validation(
     table: Table, fraction: float, strata: FloatArray | None, rng: np.random.RandomState
 ) -> tuple[Table, Table | None]:
     """Training and validation rows; stratified by class where ``strata`` is given. None where too few are left over."""
-    groups = np.zeros(len(table)) if strata is None else strata
-    aside: list[IndexArray] = []
-    for value in np.unique(groups):
-        members = rng.permutation(np.flatnonzero(groups == value))
-        aside.append(members[: int(fraction * len(members))])
-    validation = np.sort(np.concatenate(aside))
+    values, groups = np.unique(np.zeros(len(table)) if strata is None else strata, return_inverse=True)
+    counts = np.bincount(groups)
+    # Whole rows a class, the largest remainders first, so that the classes together get what was asked for.
+    exact = fraction * counts
+    quota = np.floor(exact).astype(int)
+    missing = int(fraction * len(table)) - int(quota.sum())
+    quota[np.argsort(quota - exact, kind="stable")[:missing]] += 1
+    quota = np.minimum(quota, counts - 1)  # no class without a training row
+    members = [rng.permutation(np.flatnonzero(groups == i)) for i in range(len(values))]
+    validation = np.sort(np.concatenate([rows[:n] for rows, n in zip(members, quota, strict=True)]))
     if len(validation) < 2:
         return table, None
     training = np.setdiff1d(np.arange(len(table)), validation)
     return table.take(training), table.take(validation)
+
+
+def _moments(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    mean = np.asarray(np.average(values, axis=0, weights=weight))
+    return mean, np.asarray(np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight)))
+
+
+def is_constant(values: FloatArray, weight: FloatArray) -> NDArray[np.bool_]:
+    """Which columns do not vary, or vary by no more than rounding: a spread of eps * |mean| is not a spread at all."""
+    mean, scale = _moments(values, weight)
+    return (values.min(axis=0) == values.max(axis=0)) | (scale <= 16 * np.finfo(float).eps * np.abs(mean))
 
 
 @dataclass(frozen=True)
@@ -68,11 +83,8 @@ class Scaler:
         """Weighted mean and standard deviation a column; a constant column keeps scale 1."""
         if not active:
             return cls(np.zeros(values.shape[1:]), np.ones(values.shape[1:]))
-        mean: Any = np.average(values, axis=0, weights=weight)
-        scale: Any = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight))
-        # Rounding leaves a constant column with a scale of about eps * |mean|: not a scale at all.
-        constant = scale <= 16 * np.finfo(float).eps * np.abs(mean)
-        return cls(np.asarray(mean), np.where(constant, 1.0, scale))
+        mean, scale = _moments(values, weight)
+        return cls(mean, np.where(is_constant(values, weight), 1.0, scale))
 
     def transform(self, values: FloatArray) -> FloatArray:
         """Into standard units."""

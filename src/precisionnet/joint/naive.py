@@ -43,7 +43,7 @@ def naive_step(state: JointState, problem: Problem, schedule: Schedule) -> Joint
 
 def naive_result(state: JointState) -> JointState:
     """The paper's naive model runs on the thresholded matrix: both matrices are that one."""
-    return replace(state, theta_task=torch.from_numpy(state.theta))
+    return replace(state, theta_task=torch.from_numpy(state.theta.copy()))
 
 
 def _smallest(problem: Problem) -> float:

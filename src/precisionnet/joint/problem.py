@@ -1,4 +1,4 @@
-r"""Problem (7) of the paper: the objective, its data and its weights. Nothing here changes during a run.
+r"""Problem (7) of the paper: the objective, its data and its weights; and the state that is iterated on.
 
     minimise over h, theta, theta_task
         task_weight * L_task(y, Phi(X, theta_task, h)) + l2_penalty * ||h||^2

@@ -59,7 +59,7 @@ def run(
             raise _divergence(epoch, ["theta"], schedule) from error
         shown = method.result(state)
         row = _describe(problem, shown, stopping, metric, validation)
-        _refuse_divergence(shown, row, schedule)
+        _refuse_divergence(shown, row, schedule, validated=validation is not None)
         history.append(row)
         if on_epoch is not None:
             on_epoch(row)
@@ -87,12 +87,15 @@ def _describe(
         return loss, metric(output, rows.y, rows.weight)
 
     train_loss, train_metric = scores(problem.rows)
+    # The objective is that of problem (7), on theta_task, whatever will predict.
+    rows = problem.rows
+    task_loss = problem.task_loss(predict(problem, state, rows.x, sparse=False), rows.y, rows.weight)
     val_loss, val_metric = scores(validation) if validation is not None else (np.nan, np.nan)
     finite = bool(np.isfinite(state.theta).all())
     smallest, largest = extreme_eigenvalues(state.theta) if finite else (np.nan, np.nan)
     return {
         "epoch": state.epoch,
-        **objective_terms(problem, state, train_loss),
+        **objective_terms(problem, state, float(task_loss)),
         "train_loss": train_loss,
         "train_metric": train_metric,
         "validation_loss": val_loss,
@@ -103,12 +106,14 @@ def _describe(
     }
 
 
-def _refuse_divergence(state: JointState, row: HistoryRow, schedule: Schedule) -> None:
+def _refuse_divergence(state: JointState, row: HistoryRow, schedule: Schedule, validated: bool) -> None:
     broken = {
         "theta": np.isfinite(state.theta).all(),
         "theta_task": bool(torch.isfinite(state.theta_task).all()),
         "the task loss": np.isfinite(row["train_loss"]),
         "the objective": np.isfinite(row["objective"]),
+        "the training error": np.isfinite(row["train_metric"]),
+        "the validation loss": not validated or np.isfinite([row["validation_loss"], row["validation_metric"]]).all(),
         "the network's weights": all(bool(torch.isfinite(w).all()) for w in state.weights.values()),
     }
     names = [name for name, fine in broken.items() if not fine]

@@ -3,7 +3,8 @@
 How the default differs from the printed listing, and why (``docs/decisions/0002-step-one.md``):
 
 - Step 1 minimises its problem as written, to tolerance, instead of 20 passes of fixed length;
-- Step 2 shortens its step to 1 / coupling where a longer one could diverge (not at the paper's values);
+- Step 2 shortens its step to 1 / coupling, or to a tenth of theta_task's own size, where a longer one could diverge
+  (not at the paper's values);
 - Step 3 carries Adam's moments from epoch to epoch, as one optimiser over the whole run would.
 """
 
@@ -17,6 +18,9 @@ import torch
 
 from precisionnet.joint.problem import JointState, Problem, Tensors, l2_norm_squared
 from precisionnet.precision import graphical_lasso, listing_passes
+
+LONGEST_MOVE = 0.1
+"""Largest relative change of theta_task in one step of Step 2; far from binding at the paper's values."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,10 @@ def theta_task_step(state: JointState, problem: Problem, schedule: Schedule) -> 
         loss = problem.task_weight * problem.training_loss(state.weights, scratch, leaf)
         (gradient,) = torch.autograd.grad(loss, leaf)
         gradient = 0.5 * (gradient + gradient.T) + problem.coupling * (theta_task - theta)
-        theta_task = theta_task - step * gradient
+        # With a scaled shift the loss does not feel theta_task's size, so its gradient grows without bound as that
+        # shrinks: no step moves it by more than a tenth of itself.
+        longest = LONGEST_MOVE * float(torch.linalg.matrix_norm(theta_task) / torch.linalg.matrix_norm(gradient))
+        theta_task = theta_task - min(step, longest) * gradient
     return replace(state, theta_task=theta_task)
 
 

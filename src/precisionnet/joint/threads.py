@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -17,16 +18,36 @@ SMALL = 1_000_000
 """Numbers in one layer's output (rows * nodes * filters) up to which one thread is used."""
 
 
+class _OneThread:
+    """The limit is the process's, not the thread's: the first fit to need it sets it, the last one lifts it."""
+
+    def __init__(self) -> None:
+        self._lock, self._users = Lock(), 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._before = torch.get_num_threads()
+                self._limits = threadpool_limits(limits=1, user_api="blas")
+                torch.set_num_threads(1)
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limits.restore_original_limits()
+                torch.set_num_threads(self._before)
+
+
+_ONE_THREAD = _OneThread()
+
+
 @contextmanager
 def threads_for(numbers: int) -> Iterator[None]:
     """One thread inside the block where the problem is small; what was set before otherwise, and afterwards."""
     if numbers > SMALL:
         yield
         return
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(limits=1, user_api="blas"):
-            yield
-    finally:
-        torch.set_num_threads(before)
+    with _ONE_THREAD:
+        yield

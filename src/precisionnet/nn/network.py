@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from precisionnet.nn.filter import PolynomialFilter
 from precisionnet.nn.readout import FlattenReadout, MeanReadout, Readout
+from precisionnet.parameters import BY_NAME
 from precisionnet.types import ReadoutName
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU, "tanh": nn.Tanh}
@@ -59,11 +60,11 @@ class PrecisionNetwork(nn.Module):
         *,
         in_features: int = 1,
         n_outputs: int = 1,
-        n_layers: int = 2,
-        n_filters: int = 8,
-        order: int = 2,
+        n_layers: int = BY_NAME["n_layers"].default,
+        n_filters: int = BY_NAME["n_filters"].default,
+        order: int = BY_NAME["order"].default,
         readout: ReadoutName = "mlp",
-        readout_width: int = 32,
+        readout_width: int = BY_NAME["readout_width"].default,
         activation: str = "relu",
         batch_norm: bool = True,
     ) -> None:

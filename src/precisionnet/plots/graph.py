@@ -9,15 +9,16 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as MplPath
+from matplotlib.ticker import MaxNLocator
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from precisionnet.plots.outcome import short
+from precisionnet.plots.outcome import short, without_common_ending
 from precisionnet.plots.style import DIVERGING, INK, MAIN, MUTED, NEGATIVE, POSITIVE, SECOND, new_figure
 from precisionnet.types import FloatArray, IndexArray
 
 EDGES_DRAWN = 80
-LABELS_DRAWN = 110
+LABELS_DRAWN = 90
 
 
 def clustered_order(partial: FloatArray) -> IndexArray:
@@ -33,6 +34,7 @@ def clustered_order(partial: FloatArray) -> IndexArray:
 
 def heat_map(partial: FloatArray, names: Sequence[str]) -> Figure:
     """Partial correlations in clustered order; white is an exact zero, grey the diagonal."""
+    names = without_common_ending(names)
     order = clustered_order(partial)
     shown = partial[np.ix_(order, order)].copy()
     np.fill_diagonal(shown, 0.0)
@@ -58,6 +60,7 @@ def heat_map(partial: FloatArray, names: Sequence[str]) -> Figure:
 
 def edge_graph(partial: FloatArray, names: Sequence[str], most: int = EDGES_DRAWN) -> Figure:
     """The strongest edges as arcs in a circle: columns in clustered order, so strong ties are short."""
+    names = without_common_ending(names)
     figure, (axes,) = new_figure(8.4, 8.4)
     axes.set_axis_off()
     axes.set(aspect="equal", xlim=(-1.7, 1.7), ylim=(-1.7, 1.7))
@@ -81,7 +84,7 @@ def edge_graph(partial: FloatArray, names: Sequence[str], most: int = EDGES_DRAW
         arc = MplPath([place[i], bend, place[j]], [MplPath.MOVETO, MplPath.CURVE3, MplPath.CURVE3])
         axes.add_patch(PathPatch(arc, fill=False, color=color, linewidth=0.5 + 3.0 * share, alpha=0.25 + 0.6 * share))
     axes.scatter(place[order, 0], place[order, 1], s=22, color=INK, linewidth=0, zorder=3)
-    size = float(np.clip(520.0 / len(order), 4.5, 10.0))
+    size = float(np.clip(520.0 / len(order), 5.5, 10.0))
     for i in order:
         degrees, left = np.degrees(angle[i]), place[i, 0] < -1e-9
         axes.text(
@@ -95,7 +98,8 @@ def edge_graph(partial: FloatArray, names: Sequence[str], most: int = EDGES_DRAW
             fontsize=size,
         )
     axes.plot([], [], color=POSITIVE, linewidth=3, label="positive partial correlation")
-    axes.plot([], [], color=NEGATIVE, linewidth=3, label="negative")
+    if (partial[rows, cols] < 0).any():
+        axes.plot([], [], color=NEGATIVE, linewidth=3, label="negative")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, -0.04), ncols=2)
     return figure
 
@@ -112,6 +116,7 @@ def spectrum(theta: FloatArray, theta_task: FloatArray, vnn: bool) -> Figure:
     axes.set(xlabel="index", ylabel="eigenvalue µ", yscale="log")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter("")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend()
     return figure
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,14 @@ def training_curves(history: pd.DataFrame, best_epoch: int, metric: str) -> Figu
         axes.axvline(best_epoch, color=MUTED, linewidth=1, linestyle=":")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
+
+
+def without_common_ending(names: Sequence[str]) -> list[str]:
+    """lh_insula_thickness, rh_insula_thickness, ... -> lh_insula, rh_insula, ...: what all names share says nothing."""
+    shortest = min(names, key=len)
+    ending = next(shortest[i:] for i in range(len(shortest) + 1) if all(n.endswith(shortest[i:]) for n in names))
+    cut = ending[ending.index("_") :] if len(names) > 1 and "_" in ending else ""
+    return [name.removesuffix(cut) or name for name in names]
 
 
 def short(name: str, most: int = 28) -> str:

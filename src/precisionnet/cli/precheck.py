@@ -1,0 +1,48 @@
+"""What can be refused before anything heavy is imported: a typing mistake should not cost five seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from precisionnet.errors import InputError, ModelFileError
+from precisionnet.parameters import BY_NAME
+
+WRITERS = (".csv", ".tsv", ".parquet")
+
+
+def check_parameters(parameters: dict[str, Any]) -> None:
+    """Every model parameter in its range, named as the option it was given by."""
+    for name, value in parameters.items():
+        complaint = BY_NAME[name].complaint(value)
+        if complaint is not None:
+            raise InputError(f"--{name.replace('_', '-')} {complaint}.")
+
+
+def check_files(paths: Sequence[str]) -> None:
+    """Every table is there."""
+    for path in paths:
+        if not Path(path).is_file():
+            kind = "is a folder" if Path(path).is_dir() else "does not exist"
+            raise InputError(f"Table {path!r} {kind}: pass the path of a .csv, .tsv, .parquet or .xlsx file.")
+
+
+def check_model(folder: str) -> None:
+    """The model folder is there, and is a folder."""
+    place = Path(folder)
+    if not place.is_dir() or not any(place.iterdir()):
+        kind = "is a file" if place.is_file() else "is empty" if place.is_dir() else "does not exist"
+        raise ModelFileError(f"Model folder {folder!r} {kind}: pass the folder that precisionnet fit wrote.")
+
+
+def check_out(out: str) -> None:
+    """An output folder with a name; '' would mean the current folder."""
+    if not out.strip():
+        raise InputError("--out is empty: name a folder for the results.")
+
+
+def check_ending(output: str | None) -> None:
+    """An output we can write."""
+    if output is not None and Path(output).suffix.lower() not in WRITERS:
+        raise InputError(f"Cannot write {output!r}: its ending must be one of {', '.join(WRITERS)}.")
