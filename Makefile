@@ -22,11 +22,11 @@ demo: $(READY)
 	$(BIN)/precisionnet demo --out demo-output
 
 test: $(READY)
-	$(BIN)/python -m pytest -m "not slow and not browser"
+	$(BIN)/python -m pytest -n auto -m "not slow and not browser"
 
 # Everything but the browser: slow tests, too.
 test-all: $(READY)
-	$(BIN)/python -m pytest -m "not browser"
+	$(BIN)/python -m pytest -n auto -m "not browser"
 
 # The report in headless Chromium; installs Debian's where it is missing and may be installed.
 test-browser: $(READY)
