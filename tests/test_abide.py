@@ -1,4 +1,4 @@
-"""The issue that started it all: age from cortical thickness, 62 regions, on the real table."""
+"""Age from cortical thickness, 62 regions, on the real table."""
 
 from __future__ import annotations
 

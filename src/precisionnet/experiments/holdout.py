@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, GroupShuffleSplit, ShuffleSpli
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from precisionnet.errors import InputError
+from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators import PNNClassifier, PNNRegressor
 from precisionnet.estimators.checks import MIN_ROWS
 from precisionnet.experiments.metrics import score
@@ -122,7 +122,8 @@ def measure(
         rows[name] = score(y_test, said.predicted, said.probabilities, getattr(candidate, "classes_", None))
     assert own is not None
     scores = pd.DataFrame.from_dict(rows, orient="index")
-    notes = list(dict.fromkeys(str(w.message) for w in caught)) + _notes(scores, len(test), groups)
+    warned = [str(w.message) for w in caught if issubclass(w.category, PrecisionNetWarning)]
+    notes = list(dict.fromkeys(warned)) + _notes(scores, len(test), groups)
     return HoldOut(model, task, str(y.name), training, test, y_test, own, scores, notes)
 
 

@@ -87,15 +87,16 @@ def _describe(
         return loss, metric(output, rows.y, rows.weight)
 
     train_loss, train_metric = scores(problem.rows)
-    # The objective is that of problem (7), on theta_task, whatever will predict.
-    rows = problem.rows
-    task_loss = problem.task_loss(predict(problem, state, rows.x, sparse=False), rows.y, rows.weight)
+    task_loss = train_loss
+    if stopping.sparse:  # the objective is that of problem (7), on theta_task, whatever will predict
+        rows = problem.rows
+        task_loss = float(problem.task_loss(predict(problem, state, rows.x, sparse=False), rows.y, rows.weight))
     val_loss, val_metric = scores(validation) if validation is not None else (np.nan, np.nan)
     finite = bool(np.isfinite(state.theta).all())
     smallest, largest = extreme_eigenvalues(state.theta) if finite else (np.nan, np.nan)
     return {
         "epoch": state.epoch,
-        **objective_terms(problem, state, float(task_loss)),
+        **objective_terms(problem, state, task_loss),
         "train_loss": train_loss,
         "train_metric": train_metric,
         "validation_loss": val_loss,
@@ -122,7 +123,7 @@ def _refuse_divergence(state: JointState, row: HistoryRow, schedule: Schedule, v
 
 
 def _divergence(epoch: int, names: list[str], schedule: Schedule) -> FitDivergedError:
-    remedy = f"lower learning_rate (now {schedule.learning_rate:g})"
+    remedy = f"look for outliers in the table, or lower learning_rate (now {schedule.learning_rate:g})"
     if schedule.step1 == "paper":
         remedy += ', raise ridge, or use step1="exact", whose steps cannot diverge'
     return FitDivergedError(
