@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -48,3 +52,11 @@ def test_classifies_real_tables(load, floor):
 def test_clone_keeps_every_parameter():
     model = PNNRegressor("glasso", l1_penalty=0.3, coupling=2.5, dtype="float64")
     assert clone(model).get_params() == model.get_params()
+
+
+@pytest.mark.slow
+def test_the_check_that_needs_scipys_array_interface_passes_too():
+    """scikit-learn skips it unless SciPy is imported with its array API switched on: a process of its own."""
+    command = [sys.executable, "-m", "pytest", __file__, "-k", "check_array_api_input", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, env=os.environ | {"SCIPY_ARRAY_API": "1"}, capture_output=True, text=True)
+    assert "2 passed" in done.stdout, done.stdout
