@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from precisionnet.datasets import guess_task, make_gaussian_regression, make_sparse_precision, read_table
+from precisionnet.datasets import (
+    guess_task,
+    make_gaussian_regression,
+    make_sparse_precision,
+    read_table,
+    split_columns,
+)
 from precisionnet.errors import InputError
 from precisionnet.linalg import extreme_eigenvalues
 
@@ -65,3 +73,40 @@ def test_leading_zeros_of_an_id_survive(tmp_path):
     assert read_table(tmp_path / "t.csv", "id")["id"].tolist() == ["0051", "0052"]
     pd.DataFrame({"id": [51.0, 52.0], "x": [1, 2]}).to_parquet(tmp_path / "t.parquet")
     assert read_table(tmp_path / "t.parquet", "id")["id"].tolist() == ["51", "52"]
+
+
+def test_ids_in_a_workbook_stay_what_the_cells_hold(tmp_path):
+    pd.DataFrame({"id": ["001", "002"], "x": [1, 2]}).to_excel(tmp_path / "t.xlsx", index=False)
+    assert read_table(tmp_path / "t.xlsx", "id")["id"].tolist() == ["001", "002"]
+    pd.DataFrame({"id": [1e20, 2.0], "x": [1, 2]}).to_parquet(tmp_path / "t.parquet")
+    assert len(read_table(tmp_path / "t.parquet", "id")) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "columns"),
+    [
+        ("t.csv", "\n\na,b\n1,2\n", ["a", "b"]),
+        ("t.csv", "a;b\n1,5;2\n", ["a", "b"]),
+        ("t.csv", '"a;b;c;d",e\n1,2\n', ["a;b;c;d", "e"]),
+        ("t.tsv", "name, first, m\tb\nx, y, u\t2\n", ["name, first, m", "b"]),
+        ("t.tsv", "a,b,c\n1,2,3\n", ["a", "b", "c"]),
+    ],
+)
+def test_the_delimiter_is_the_one_that_fits(tmp_path, name, text, columns):
+    (tmp_path / name).write_text(text)
+    assert list(read_table(tmp_path / name).columns) == columns
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (pd.array([True, False, True], dtype="boolean"), "b"),
+        (pd.array([1, 2, 1], dtype="Int64"), "i"),
+        (pd.Series([Decimal("1.5"), Decimal("2"), Decimal("3")], dtype=object), "f"),
+        (pd.Series([1, 2.5, 3], dtype=object), "f"),
+    ],
+)
+def test_targets_of_odd_types_become_plain_ones(values, kind):
+    frame = pd.DataFrame({"a": [1.0, 2, 4], "b": [3.0, 1, 2], "y": values})
+    _, y = split_columns(frame, "y")
+    assert y.dtype.kind == kind

@@ -16,76 +16,78 @@ from precisionnet.errors import OutputError
 def whole_folder(target: str | Path, is_ours: Callable[[Path], bool]) -> Iterator[Path]:
     """A scratch folder that becomes ``target`` when the block ends well, and vanishes when it does not.
 
-    An earlier output of ours (as ``is_ours`` tells) is replaced; a folder that holds anything else is refused, and so
-    is a place that cannot be written, before any work is done.
+    An earlier output of ours (as ``is_ours`` tells) is replaced; a folder that holds anything else is refused, before
+    any work is done and once more at the end.
     """
-    place = _resolve(target)
-    if place.exists() and not place.is_dir():
-        raise OutputError(f"Cannot write to {str(target)!r}: it is a file, not a folder; name a new or empty folder.")
-    if place.is_dir() and any(place.iterdir()) and not is_ours(place):
-        raise OutputError(
-            f"Cannot write to {str(target)!r}: the folder holds files that are not an earlier output; "
-            "name a new or empty folder."
-        )
-    with _scratch(place, target) as scratch:
+    with _scratch(target) as (scratch, place):
+        if place.exists() and not place.is_dir():
+            raise OutputError(
+                f"Cannot write to {str(target)!r}: it is a file, not a folder; name a new or empty folder."
+            )
+        _refuse_foreign(place, target, is_ours)
         scratch.mkdir()
         yield scratch
-        _swap_in(scratch, place)
+        if not place.exists():
+            os.rename(scratch, place)
+            return
+        old = scratch.with_name(scratch.name + "-old")
+        os.rename(place, old)
+        try:
+            _refuse_foreign(old, target, is_ours)  # someone may have put a file there while we were at work
+            os.rename(scratch, place)
+        except BaseException:
+            os.rename(old, place)
+            raise
+        shutil.rmtree(old)
 
 
 @contextmanager
 def whole_file(target: str | Path) -> Iterator[Path]:
     """A scratch file that becomes ``target`` when the block ends well."""
-    place = _resolve(target)
-    if place.exists() and not place.is_file():
-        raise OutputError(f"Cannot write to {str(target)!r}: it is not an ordinary file; name one.")
-    with _scratch(place, target) as scratch:
+    with _scratch(target) as (scratch, place):
+        if place.exists() and not place.is_file():
+            raise OutputError(f"Cannot write to {str(target)!r}: it is not an ordinary file; name one.")
         scratch.touch()
         yield scratch
         os.replace(scratch, place)
 
 
-def _resolve(target: str | Path) -> Path:
-    """Where ``target`` really is: links are followed, so that never a link is replaced, only what it leads to."""
-    place = Path(target).resolve()
-    for parent in place.parents:
-        if parent.exists() and not parent.is_dir():
-            raise OutputError(
-                f"Cannot write to {str(target)!r}: {str(parent)!r} is a file, not a folder; choose another."
-            )
-    return place
+def _refuse_foreign(folder: Path, target: str | Path, is_ours: Callable[[Path], bool]) -> None:
+    if folder.is_dir() and any(folder.iterdir()) and not is_ours(folder):
+        raise OutputError(
+            f"Cannot write to {str(target)!r}: the folder holds files that are not an earlier output; "
+            "name a new or empty folder."
+        )
 
 
 @contextmanager
-def _scratch(place: Path, target: str | Path) -> Iterator[Path]:
-    """A path beside ``place`` with the same ending; the folders made for it go again if nothing came of it."""
-    missing = [folder for folder in place.parents if not folder.exists()]
-    scratch = place.parent / f".partial-{uuid.uuid4().hex[:8]}-{place.name}"
+def _scratch(target: str | Path) -> Iterator[tuple[Path, Path]]:
+    """A path beside the place of ``target``, and that place; the folders made for them go again if nothing came of it.
+
+    Links are followed, so that never a link is replaced, only what it leads to. Whatever the system refuses becomes one
+    sentence.
+    """
+    scratch, missing = None, list[Path]()
     try:
+        place = Path(target).resolve()
+        for parent in place.parents:
+            if parent.exists() and not parent.is_dir():
+                raise OutputError(f"Cannot write to {str(target)!r}: {str(parent)!r} is a file; choose another place.")
+        missing = [folder for folder in place.parents if not folder.exists()]
+        scratch = place.parent / f".partial-{uuid.uuid4().hex[:8]}-{place.name}"
         place.parent.mkdir(parents=True, exist_ok=True)
-        yield scratch
+        yield scratch, place
     except BaseException as error:
-        shutil.rmtree(scratch, ignore_errors=True)
-        with suppress(OSError):
-            scratch.unlink()
+        if scratch is not None:
+            shutil.rmtree(scratch, ignore_errors=True)
+            with suppress(OSError):
+                scratch.unlink()
         for folder in missing:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
-        if isinstance(error, OSError) and not isinstance(error, OutputError):
-            reason = error.strerror or str(error)
+        # resolve() reports a loop of links as RuntimeError and a NUL in the name as ValueError
+        odd = scratch is None and isinstance(error, RuntimeError | ValueError)
+        if odd or (isinstance(error, OSError) and not isinstance(error, OutputError)):
+            reason = getattr(error, "strerror", None) or str(error)
             raise OutputError(f"Cannot write to {str(target)!r}: {reason}; choose another place.") from error
         raise
-
-
-def _swap_in(scratch: Path, place: Path) -> None:
-    if not place.exists():
-        os.rename(scratch, place)
-        return
-    old = scratch.with_name(scratch.name + "-old")
-    os.rename(place, old)
-    try:
-        os.rename(scratch, place)
-    except OSError:
-        os.rename(old, place)
-        raise
-    shutil.rmtree(old)

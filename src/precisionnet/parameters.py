@@ -38,14 +38,18 @@ class Parameter:
             return None if value in self.choices else f"must be one of {', '.join(self.choices)}, got {value!r}"
         if self.kind is bool:
             return None if isinstance(value, bool) else f"must be true or false, got {value!r}"
+        what = "a whole number" if self.kind is int else "a number"
+        if isinstance(value, bool) or not isinstance(value, int if self.kind is int else int | float):
+            return f"must be {what}, got {value!r}"
         above = value >= self.low if self.closed in ("left", "both") else value > self.low
         below = value <= self.high if self.closed in ("right", "both") else value < self.high
-        if above and below and math.isfinite(value):
+        if above and below and -math.inf < value < math.inf:
             return None
         limits = f"{'at least' if self.closed in ('left', 'both') else 'above'} {self.low:g}"
         if math.isfinite(self.high):
             limits += f" and {'at most' if self.closed in ('right', 'both') else 'below'} {self.high:g}"
-        return f"must be {'a whole number' if self.kind is int else 'a number'} {limits}, got {value:g}"
+        got = "a number beyond all bounds" if value > 1e15 else f"{value:g}"
+        return f"must be {what} {limits}, got {got}"
 
 
 PARAMETERS: tuple[Parameter, ...] = (
@@ -87,10 +91,32 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter("l2_penalty", 3e-3, "Weight of the squared network weights.", symbol="beta"),
     Parameter("learning_rate", 0.01, "Step length of Steps 2 and 3.", high=10, closed="right", symbol="eta"),
-    Parameter("max_epochs", 10, "Rounds of Steps 1, 2 and 3 at most.", int, low=1, symbol="I_epochs"),
-    Parameter("theta_steps", 20, "Passes of Step 1; only for step1=paper.", int, low=1, symbol="I_Theta"),
-    Parameter("task_steps", 20, "Gradient steps of Step 2 an epoch.", int, symbol="I_ThetaTask"),
-    Parameter("weight_steps", 20, "Adam steps of Step 3 an epoch.", int, low=1, symbol="I_h"),
+    Parameter(
+        "max_epochs",
+        10,
+        "Rounds of Steps 1, 2 and 3 at most.",
+        int,
+        low=1,
+        high=10**6,
+        closed="both",
+        symbol="I_epochs",
+    ),
+    Parameter(
+        "theta_steps",
+        20,
+        "Passes of Step 1; only for step1=paper.",
+        int,
+        low=1,
+        high=10**6,
+        closed="both",
+        symbol="I_Theta",
+    ),
+    Parameter(
+        "task_steps", 20, "Gradient steps of Step 2 an epoch.", int, high=10**6, closed="both", symbol="I_ThetaTask"
+    ),
+    Parameter(
+        "weight_steps", 20, "Adam steps of Step 3 an epoch.", int, low=1, high=10**6, closed="both", symbol="I_h"
+    ),
     Parameter(
         "step1",
         "exact",

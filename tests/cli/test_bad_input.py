@@ -35,6 +35,7 @@ TABLES = {
     "a column without a name": (lambda f: f.rename(columns={"x0": ""}), r"Column 1 of the table has no name"),
     "decimal commas": (lambda f: f.assign(x1=f.x1.map(lambda v: f"{v:.3f}".replace(".", ","))), r"decimal commas\?"),
     "several text columns": (lambda f: f.assign(site="Oslo", sex="f"), r"'site' holds text \('sex' as well\)"),
+    "an integer of 400 digits": (lambda f: f.assign(x1=[10**400] + [1] * 119), r"Column 'x1' holds values beyond"),
     "no rows": (lambda f: f[:0], r"has no rows"),
 }  # fmt: skip
 
@@ -119,6 +120,7 @@ def test_ids_that_are_missing_or_all_the_same(precisionnet, table, tmp_path):
         (["--drop", "age"], "as --target and as --drop"),
         (["--coupling", "nan"], "--coupling must be a number at least 0, got nan"),
         (["--order", 100000], "--order must be .* at most 100"),
+        (["--max-epochs", "1" + "0" * 400], "--max-epochs must be .* at most 1e.06, got a number beyond"),
         (["--test-fraction", 0.99], "splits 120 rows into 1 to learn from"),
         (["--test-fraction", 0.001], "cannot be held out|splits 120 rows"),
         (["--step1", "paper", "--ridge", 0, "--coupling", 400, "--drop", "who"], "The fit diverged in epoch"),
@@ -149,6 +151,10 @@ def test_outputs_that_cannot_be_written(precisionnet, table, tmp_path):
     refused(precisionnet(*fit, tmp_path / "file" / "below"), "Cannot write to")
     refused(precisionnet(*fit, "/proc/nowhere/out"), "Cannot write to '/proc/nowhere/out'")
     refused(precisionnet(*fit, ""), "--out is empty")
+    refused(precisionnet(*fit, tmp_path / ("x" * 300)), "Cannot write to .*: File name too long")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    refused(precisionnet(*fit, tmp_path / "loop"), "Cannot write to .*loop")
+    (tmp_path / "loop").unlink()
     os.mkfifo(tmp_path / "pipe")
     refused(precisionnet(*fit, tmp_path / "pipe"), "it is a file, not a folder")
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
@@ -258,6 +264,18 @@ def test_a_useless_model_is_called_one(precisionnet, table, tmp_path):
     done = precisionnet("fit", table, "--target", "age", "--id", "who", "--out", tmp_path / "o")
     assert done.code == 0
     assert "does no better here than always guessing the median" in done.sentence
+
+
+def test_a_class_that_is_held_out_whole_is_named(precisionnet, table, tmp_path):
+    frame = pd.read_csv(table).assign(age=["a", "b"] * 60, who=np.arange(120) // 10)
+    frame.loc[frame.who == 3, "age"] = "rare"
+    frame.to_csv(table, index=False)
+    fit = ("fit", table, "--target", "age", "--id", "who", "--max-epochs", 1, "--out", tmp_path / "o", "--seed")
+    codes = {seed: precisionnet(*fit, seed) for seed in range(12)}
+    lost = [done for done in codes.values() if done.code]
+    assert 0 < len(lost) < 12
+    for done in lost:
+        refused(done, "All rows of class 'rare' belong to ids that were held out")
 
 
 def test_hostile_names_stay_in_their_place(precisionnet, table, tmp_path):

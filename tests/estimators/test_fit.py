@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Thread
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from precisionnet import PNNClassifier, PNNRegressor
 from precisionnet.errors import FitDivergedError, InputError, PrecisionNetWarning
 from precisionnet.estimators.checks import MIN_ROWS
 from precisionnet.estimators.rows import canonical, split_validation
+from precisionnet.joint import threads_for
 from precisionnet.linalg import extreme_eigenvalues
 from precisionnet.parameters import PARAMETERS
 
@@ -343,3 +345,52 @@ def test_fits_in_threads_are_the_same_as_alone(gaussian):
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(fit, range(8)))
     assert all(same_fit(model, fit(seed)) for seed, model in enumerate(together))
+
+
+@pytest.mark.parametrize(
+    ("counts", "fraction", "asked"), [((60, 60, 60), 0.35, 63), ((10, 80), 0.7, 63), ((57, 3), 0.25, 15)]
+)
+def test_validation_gets_what_was_asked_for(counts, fraction, asked):
+    y = np.repeat(np.arange(len(counts)), counts).astype(float)
+    table = canonical(np.arange(len(y), dtype=float)[:, None], y, np.ones(len(y)))
+    training, validation = split_validation(table, fraction, table.y, np.random.RandomState(0))
+    assert len(validation) == asked
+    assert set(training.y) == set(y)
+
+
+def test_overlapping_limits_give_every_thread_its_own_back():
+    torch.set_num_threads(2)
+    inside, leave = Event(), Event()
+
+    def other():
+        with threads_for(1):
+            seen.append(torch.get_num_threads())
+            inside.set()
+            leave.wait(10)
+
+    seen: list[int] = []
+    try:
+        thread = Thread(target=other)
+        with threads_for(1):
+            thread.start()
+            inside.wait(10)
+        assert torch.get_num_threads() == 2
+        leave.set()
+        thread.join()
+        assert torch.get_num_threads() == 2
+        assert seen == [1]
+    finally:
+        torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("parameter", PARAMETERS, ids=lambda p: p.name)
+def test_the_command_lines_sentence_and_the_estimators_check_agree(gaussian, parameter):
+    for value in (-1, 0, 1, 2, 0.5, 10**7, 1.5, float("nan"), float("inf"), "magic", None, True):
+        refused = parameter.complaint(value) is not None
+        if isinstance(value, bool) and parameter.kind is not bool:
+            continue  # Python counts True as a number; an option never is one
+        try:
+            PNNRegressor(**{parameter.name: value})._validate_params()
+            assert not refused or value in (float("inf"),), value
+        except ValueError:
+            assert refused, value

@@ -87,8 +87,9 @@ def fit_and_write(
 def is_fit_output(folder: Path) -> bool:
     """Whether a folder is what an earlier fit wrote, and nothing else."""
     entries = {entry.name for entry in folder.iterdir()}
-    model = folder / MODEL_FOLDER
-    return entries == {MODEL_FOLDER, PREDICTIONS, REPORT} and model.is_dir() and is_model_folder(model)
+    model, files = folder / MODEL_FOLDER, [folder / PREDICTIONS, folder / REPORT]
+    known = entries == {MODEL_FOLDER, PREDICTIONS, REPORT} and all(file.is_file() for file in files)
+    return known and model.is_dir() and is_model_folder(model)
 
 
 def print_result(result: HoldOut, out: Path, *, guessed: bool = False) -> None:

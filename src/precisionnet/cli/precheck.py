@@ -23,16 +23,24 @@ def check_parameters(parameters: dict[str, Any]) -> None:
 def check_files(paths: Sequence[str]) -> None:
     """Every table is there."""
     for path in paths:
-        if not Path(path).is_file():
-            kind = "is a folder" if Path(path).is_dir() else "does not exist"
+        try:
+            kind = "" if Path(path).is_file() else "is a folder" if Path(path).is_dir() else "does not exist"
+        except (OSError, ValueError) as error:
+            kind = f"cannot be reached ({getattr(error, 'strerror', None) or error})"
+        if kind:
             raise InputError(f"Table {path!r} {kind}: pass the path of a .csv, .tsv, .parquet or .xlsx file.")
 
 
 def check_model(folder: str) -> None:
     """The model folder is there, and is a folder."""
     place = Path(folder)
-    if not place.is_dir() or not any(place.iterdir()):
-        kind = "is a file" if place.is_file() else "is empty" if place.is_dir() else "does not exist"
+    try:
+        kind = "is a file" if place.is_file() else "does not exist"
+        if place.is_dir():
+            kind = "" if any(place.iterdir()) else "is empty"
+    except (OSError, ValueError) as error:
+        kind = f"cannot be reached ({getattr(error, 'strerror', None) or error})"
+    if kind:
         raise ModelFileError(f"Model folder {folder!r} {kind}: pass the folder that precisionnet fit wrote.")
 
 

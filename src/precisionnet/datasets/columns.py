@@ -29,7 +29,7 @@ def split_columns(
             )
     if target in drop:
         raise InputError(f"Column {target!r} is named as --target and as --drop: it can only be one of them.")
-    y = frame[target]
+    y = _plain(frame[target])
     if y.isna().any():
         raise InputError(
             f"Target {target!r} is missing in {int(y.isna().sum())} of {len(y)} rows (row {_first(y.isna())} is the "
@@ -59,6 +59,10 @@ def numeric_features(X: pd.DataFrame, *, droppable: bool = True) -> pd.DataFrame
 
     ``droppable`` says whether leaving the column out is a way on (in a fit it is, in a prediction it is not).
     """
+    # An integer of hundreds of digits is more than pandas can convert: let it be huge, and refused as such.
+    X = X.apply(
+        lambda c: c.map(lambda v: 1e300 if isinstance(v, int) and abs(v) > 1e300 else v) if c.dtype == object else c
+    )
     texts = {str(name): row for name, column in X.items() if (row := _first_text(column)) is not None}
     if texts:
         first, row = next(iter(texts.items()))
@@ -94,6 +98,18 @@ def _ways(name: str, droppable: bool, first: str) -> str:
     if not droppable:
         return "correct it"
     return f"leave it out with --drop {name!r}, correct it, or {first}"
+
+
+def _plain(y: pd.Series[Any]) -> pd.Series[Any]:
+    """The target in NumPy's types: nullable integers and booleans, decimals and numbers kept as objects among them."""
+    if y.isna().any():
+        return y  # refused anyway
+    kind = y.dtype.kind
+    if pd.api.types.is_extension_array_dtype(y.dtype) and kind in "biuf":
+        return y.astype({"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}[kind])
+    if y.dtype == object and _first_text(y) is None and not any(isinstance(value, str | bool) for value in y):
+        return pd.to_numeric(y).astype(np.float64)
+    return y
 
 
 def guess_task(y: pd.Series[Any]) -> TaskName:

@@ -90,11 +90,15 @@ def _header(path: Path) -> tuple[list[str], str]:
     Names may be quoted and hold anything, line breaks included.
     """
     found: list[tuple[bool, int, list[str], str]] = []
-    for delimiter in dict.fromkeys([DELIMITED[path.suffix.lower()], ",", ";", "\t"]):
+    own = DELIMITED[path.suffix.lower()]
+    for delimiter in dict.fromkeys([own, ",", ";", "\t"]):
         with path.open(encoding="utf-8-sig", newline="") as file:
-            names, *rows = list(itertools.islice(csv.reader(file, delimiter=delimiter), 6)) or [[]]
-        even = all(len(row) == len(names) for row in rows if row)
-        found.append((even and len(names) > 1, len(names), names, delimiter))
+            filled = (row for row in csv.reader(file, delimiter=delimiter) if row)
+            names, *rows = list(itertools.islice(filled, 6)) or [[]]
+        even = len(names) > 1 and all(len(row) == len(names) for row in rows)
+        found.append((even, len(names), names, delimiter))
+        if even and delimiter == own:  # the file is what its ending says
+            break
     _, _, names, delimiter = max(found, key=lambda candidate: candidate[:2])
     if any("\0" in name for name in names):
         raise InputError(f"Table {str(path)!r} is not text: check that the file is what its ending says.")
@@ -114,8 +118,11 @@ def _read_parquet(path: Path, id_column: str | None) -> pd.DataFrame:
 
 
 def _read_excel(path: Path, id_column: str | None) -> pd.DataFrame:
-    _refuse_twice(pd.read_excel(path, header=None, nrows=1).iloc[0].tolist(), path)
-    return pd.read_excel(path)
+    header = pd.read_excel(path, header=None, nrows=1)
+    names = header.iloc[0].tolist() if len(header) else []
+    _refuse_twice(names, path)
+    # As objects the ids stay what the cells hold: '001' is text, 12 a number.
+    return pd.read_excel(path, dtype={name: object for name in names if str(name).strip() == id_column})
 
 
 def _read_unknown(path: Path, id_column: str | None) -> pd.DataFrame:
@@ -133,7 +140,7 @@ _READERS = {
 
 
 def _as_text(ids: pd.Series[Any]) -> pd.Series[Any]:
-    if pd.api.types.is_float_dtype(ids.dtype) and bool((ids.dropna() % 1 == 0).all()):
+    if pd.api.types.is_float_dtype(ids.dtype) and bool(((ids.dropna() % 1 == 0) & (ids.dropna().abs() < 2**53)).all()):
         ids = ids.astype("Int64")  # a whole number that passed through a float column: 12.0 is '12'
     return ids.astype("string").str.strip().astype(object).where(ids.notna(), None)
 

@@ -202,8 +202,11 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         self._keep(problem, result, len(training), 0 if validation is None else len(validation))
 
     def _forget(self) -> None:
-        for name in [name for name in vars(self) if name.endswith("_") or name in ("_x_scaler", "_y_scaler")]:
-            delattr(self, name)
+        given = self.get_params(deep=False)
+        fitted = [name for name in vars(self) if name.endswith("_") or name in ("_x_scaler", "_y_scaler")]
+        for name in fitted:
+            if name not in given:
+                delattr(self, name)
 
     def _checked_table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, np.random.RandomState]:
         refuse_text_columns(X)

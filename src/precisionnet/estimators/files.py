@@ -69,9 +69,14 @@ def load(folder: str | Path) -> Any:
     The output folder of ``precisionnet fit`` works too: its model is in the subfolder ``model``.
     """
     place = Path(folder)
-    if not (place / JSON_NAME).exists() and (place / "model" / JSON_NAME).exists():
-        place = place / "model"
-    document = _read_document(place)
+    try:
+        if not (place / JSON_NAME).exists() and (place / "model" / JSON_NAME).exists():
+            place = place / "model"
+        document = _read_document(place)
+    except OSError as error:
+        raise ModelFileError(
+            f"{str(folder)!r} cannot be read ({error.strerror}): check the folder's permissions."
+        ) from error
     tensors = _read_tensors(place, document)
     try:
         return _rebuild(document, tensors)
@@ -84,8 +89,12 @@ def load(folder: str | Path) -> Any:
 
 
 def is_model_folder(folder: Path) -> bool:
-    """Whether a folder holds exactly what ``save`` writes."""
-    return {entry.name for entry in folder.iterdir()} == {JSON_NAME, TENSOR_NAME}
+    """Whether a folder holds exactly what ``save`` writes: the two files, and a document that says whose it is."""
+    files = {entry.name for entry in folder.iterdir() if entry.is_file()}
+    if files != {JSON_NAME, TENSOR_NAME} or len(list(folder.iterdir())) != 2:
+        return False
+    with (folder / JSON_NAME).open("rb") as file:
+        return f'"format": "{FORMAT}"'.encode() in file.read(200)
 
 
 def versions() -> dict[str, str]:

@@ -47,9 +47,9 @@ def split_validation(
     values, groups = np.unique(np.zeros(len(table)) if strata is None else strata, return_inverse=True)
     counts = np.bincount(groups)
     # Whole rows a class, the largest remainders first, so that the classes together get what was asked for.
-    exact = fraction * counts
+    exact = np.round(fraction * counts, 9)  # 0.35 * 60 is 21, whatever floating point says
     quota = np.floor(exact).astype(int)
-    missing = int(fraction * len(table)) - int(quota.sum())
+    missing = max(0, int(round(fraction * len(table), 9)) - int(quota.sum()))
     quota[np.argsort(quota - exact, kind="stable")[:missing]] += 1
     quota = np.minimum(quota, counts - 1)  # no class without a training row
     members = [rng.permutation(np.flatnonzero(groups == i)) for i in range(len(values))]

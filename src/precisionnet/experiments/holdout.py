@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, GroupShuffleSplit, ShuffleSpli
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from precisionnet.errors import InputError, PrecisionNetWarning
+from precisionnet.errors import InputError, PrecisionNetWarning, some
 from precisionnet.estimators import PNNClassifier, PNNRegressor
 from precisionnet.estimators.checks import MIN_ROWS
 from precisionnet.experiments.metrics import score
@@ -75,8 +75,12 @@ def split_rows(
             f"A test fraction of {test_fraction:g} splits {len(y)} rows into {len(training)} to learn from and "
             f"{len(test)} to test: at least {2 * MIN_ROWS} and 2 are needed; change --test-fraction or bring more rows."
         )
-    if task == "classification" and y.iloc[training].nunique() < 2:
-        raise InputError("All rows to learn from are of one class: change --seed or --test-fraction.")
+    lost = sorted(set(y.astype(str)) - set(y.iloc[training].astype(str))) if task == "classification" else []
+    if lost:
+        raise InputError(
+            f"All rows of class {some(lost)} belong to ids that were held out: change --seed or --test-fraction, "
+            "or merge classes."
+        )
     return np.sort(training), np.sort(test)
 
 

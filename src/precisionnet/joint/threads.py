@@ -18,8 +18,8 @@ SMALL = 1_000_000
 """Numbers in one layer's output (rows * nodes * filters) up to which one thread is used."""
 
 
-class _OneThread:
-    """The limit is the process's, not the thread's: the first fit to need it sets it, the last one lifts it."""
+class _OneBlasThread:
+    """BLAS has one limit for the whole process: the first fit to need it sets it, the last one lifts it."""
 
     def __init__(self) -> None:
         self._lock, self._users = Lock(), 0
@@ -27,9 +27,7 @@ class _OneThread:
     def __enter__(self) -> None:
         with self._lock:
             if self._users == 0:
-                self._before = torch.get_num_threads()
                 self._limits = threadpool_limits(limits=1, user_api="blas")
-                torch.set_num_threads(1)
             self._users += 1
 
     def __exit__(self, *_: object) -> None:
@@ -37,10 +35,9 @@ class _OneThread:
             self._users -= 1
             if self._users == 0:
                 self._limits.restore_original_limits()
-                torch.set_num_threads(self._before)
 
 
-_ONE_THREAD = _OneThread()
+_ONE_BLAS_THREAD = _OneBlasThread()
 
 
 @contextmanager
@@ -49,5 +46,10 @@ def threads_for(numbers: int) -> Iterator[None]:
     if numbers > SMALL:
         yield
         return
-    with _ONE_THREAD:
-        yield
+    before = torch.get_num_threads()  # torch counts for each thread that calls it
+    torch.set_num_threads(1)
+    try:
+        with _ONE_BLAS_THREAD:
+            yield
+    finally:
+        torch.set_num_threads(before)
