@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from precisionnet.cli import console
+from precisionnet.cli.wording import graph_sentence, id_label, probability_frame
 from precisionnet.datasets import check_target, guess_task, read_tables, split_columns
 from precisionnet.errors import InputError
 from precisionnet.estimators.files import is_model_folder
@@ -115,19 +116,6 @@ def print_result(result: HoldOut, out: Path, *, guessed: bool = False) -> None:
     console.say(f"Wrote {out / REPORT}, {out / PREDICTIONS} and {out / MODEL_FOLDER}/")
 
 
-def graph_sentence(model: Any) -> str:
-    """How many edges the sparse graph has, in words where there are none or all."""
-    n = int(model.n_features_in_)
-    pairs, edges = n * (n - 1) // 2, len(model.to_edge_frame())
-    zeros = float((model.precision_ == 0).mean())
-    sentence = f"Graph: {edges} of {pairs} possible edges, {zeros:.0%} of the precision is exactly zero."
-    if edges == 0:
-        sentence += " No column depends directly on another at this penalty: lower --l1-scale."
-    elif edges == pairs and model.method in ("joint", "glasso") and n > 2:
-        sentence += " Every pair is connected: raise --l1-scale for a sparser graph."
-    return sentence
-
-
 def _predictions(result: HoldOut, ids: pd.Series[Any]) -> pd.DataFrame:
     said = result.predictions
     label = id_label(ids, "true", "predicted")
@@ -135,13 +123,3 @@ def _predictions(result: HoldOut, ids: pd.Series[Any]) -> pd.DataFrame:
     if said.probabilities is None:
         return frame
     return frame.join(probability_frame(said.probabilities, result.model.classes_))
-
-
-def id_label(ids: pd.Series[Any], *taken: str) -> str:
-    """The id column's name in an output, out of the way of the columns we write."""
-    return f"{ids.name}_id" if ids.name in taken else str(ids.name)
-
-
-def probability_frame(probabilities: Any, classes: Any) -> pd.DataFrame:
-    """One column a class."""
-    return pd.DataFrame(probabilities, columns=[f"probability_{label}" for label in classes])

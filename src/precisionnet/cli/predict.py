@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from precisionnet.cli import console
-from precisionnet.cli.fit import id_label, probability_frame
+from precisionnet.cli.wording import id_label, probability_frame
 from precisionnet.datasets import numeric_features, read_tables
 from precisionnet.errors import InputError, some
 from precisionnet.estimators import load
