@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from precisionnet.errors import OutputError
@@ -51,3 +55,38 @@ def test_a_file_that_appears_meanwhile_is_not_lost(tmp_path):
 def test_a_nul_in_a_name_is_a_sentence(tmp_path):
     with pytest.raises(OutputError, match="Cannot write"), whole_file(f"{tmp_path}/a\0b.csv"):
         pass
+
+
+def test_places_without_permission_are_a_sentence(tmp_path):
+    """As an ordinary user, also where the tests run as root: a folder that may not even be looked into."""
+    private = tmp_path / "private"
+    private.mkdir(mode=0o000)
+    code = f"""
+import os
+from precisionnet import load
+from precisionnet.cli.precheck import check_model
+from precisionnet.errors import PrecisionNetError
+from precisionnet.inputs import refuse_missing_table
+from precisionnet.outputs import whole_file, whole_folder
+if os.getuid() == 0:
+    os.setuid(65534)
+def enter(manager):
+    with manager:
+        raise SystemExit("entered")
+place = {str(private / "x")!r}
+for attempt in (
+    lambda: enter(whole_folder(place, lambda _: False)), lambda: enter(whole_file(place)),
+    lambda: refuse_missing_table(place), lambda: check_model(place), lambda: load(place),
+):
+    try:
+        attempt()
+    except PrecisionNetError as error:
+        assert place in str(error), error
+        print("refused")
+"""
+    for folder in [tmp_path, *tmp_path.parents]:  # the way there must be open to that user
+        if folder.stat().st_uid == os.getuid() and folder.name.startswith("pytest"):
+            folder.chmod(0o755)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/")
+    private.chmod(0o700)
+    assert done.stdout.split() == ["refused"] * 5, done.stderr

@@ -195,6 +195,7 @@ def test_constant_and_repeated_columns_are_named(gaussian):
         (lambda X, y: (X[: MIN_ROWS - 1], y[: MIN_ROWS - 1]), "n_samples=3"),
         (lambda X, y: (X, y.mask(y > 1)), "Input y contains NaN"),
         (lambda X, y: (X.assign(when=pd.Timestamp("2020-01-01")), y), "Column 'when' holds dates"),
+        (lambda X, y: (X.assign(took=pd.Timedelta("1h")), y), "Column 'took' holds dates"),
         (lambda X, y: (X.set_axis(["a"] * 8, axis=1), y), "Column 'a' stands more than once"),
         (lambda X, y: (X.astype(object).to_numpy().tolist()[:-1] + [["x"] * 8], y), "Column 'x0' holds text"),
         (lambda X, y: (X * 1e155, y), "'x0', 'x1', 'x2' and 5 more holds values beyond 1e.100"),

@@ -11,8 +11,9 @@ import typer
 
 from precisionnet._version import __version__
 from precisionnet.cli.options import with_model_parameters
-from precisionnet.cli.precheck import check_ending, check_files, check_model, check_out, check_parameters
+from precisionnet.cli.precheck import check_ending, check_model, check_out, check_parameters
 from precisionnet.errors import PrecisionNetError
+from precisionnet.inputs import refuse_missing_table
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -57,7 +58,8 @@ def fit(
     """Learn a network and its graph from a table; write the model, predictions for held-out rows and a report."""
     check_parameters(parameters)
     check_out(out)
-    check_files(tables)
+    for table in tables:
+        refuse_missing_table(table)
     from precisionnet.cli.fit import run_fit
 
     run_fit(tables, target, id_column, task, drop or [], Path(out), seed, test_fraction, parameters)
@@ -78,7 +80,8 @@ def predict(
 ) -> None:
     """Predict the rows of a new table; columns are matched by name."""
     check_ending(output)
-    check_files(tables)
+    for table in tables:
+        refuse_missing_table(table)
     check_model(model)
     from precisionnet.cli.predict import run_predict
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import pandas as pd
 from sklearn.datasets import load_diabetes
 
 from precisionnet.cli import console
 from precisionnet.cli.fit import fit_and_write, print_result
+from precisionnet.cli.wording import row_ids
 from precisionnet.datasets import make_gaussian_regression
 
 
@@ -24,9 +24,10 @@ def run_demo(out: Path) -> None:
     }
     for name, (what, X, y) in jobs.items():
         console.say(f"== {name}: {what}")
-        ids = pd.Series(range(1, len(X) + 1), name="row")
         y = y.rename("progression" if name == "diabetes" else "y").astype(float)
-        result = fit_and_write(X, y, "regression", ids, out / name, 0, 0.2, {"method": "joint"}, f"{name} (demo)")
+        result = fit_and_write(
+            X, y, "regression", row_ids(X, None), out / name, 0, 0.2, {"method": "joint"}, f"{name} (demo)"
+        )
         print_result(result, out / name)
         if name == "synthetic":
             found, true = result.model.precision_ != 0, drawn.theta_true != 0

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from precisionnet.cli import console
-from precisionnet.cli.wording import graph_sentence, id_label, probability_frame
+from precisionnet.cli.wording import graph_sentence, id_label, probability_frame, row_ids
 from precisionnet.datasets import check_target, guess_task, read_tables, split_columns
 from precisionnet.errors import InputError
 from precisionnet.estimators.files import is_model_folder
@@ -51,7 +51,7 @@ def run_fit(
     y = check_target(y, kind)
     for sentence in notes:
         console.note(sentence)
-    ids = frame[id_column] if id_column is not None else pd.Series(range(1, len(frame) + 1), name="row")
+    ids = row_ids(frame, id_column)
     source = " + ".join(Path(path).name for path in paths)
     try:
         result = fit_and_write(X, y, kind, ids, out, seed, test_fraction, parameters, source)

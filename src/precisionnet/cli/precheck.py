@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,6 @@ def check_parameters(parameters: dict[str, Any]) -> None:
         complaint = BY_NAME[name].complaint(value)
         if complaint is not None:
             raise InputError(f"--{name.replace('_', '-')} {complaint}.")
-
-
-def check_files(paths: Sequence[str]) -> None:
-    """Every table is there."""
-    for path in paths:
-        try:
-            kind = "" if Path(path).is_file() else "is a folder" if Path(path).is_dir() else "does not exist"
-        except (OSError, ValueError) as error:
-            kind = f"cannot be reached ({getattr(error, 'strerror', None) or error})"
-        if kind:
-            raise InputError(f"Table {path!r} {kind}: pass the path of a .csv, .tsv, .parquet or .xlsx file.")
 
 
 def check_model(folder: str) -> None:

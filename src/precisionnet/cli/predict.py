@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from precisionnet.cli import console
-from precisionnet.cli.wording import id_label, probability_frame
+from precisionnet.cli.wording import id_label, probability_frame, row_ids
 from precisionnet.datasets import numeric_features, read_tables
 from precisionnet.errors import InputError, some
 from precisionnet.estimators import load
@@ -30,7 +30,7 @@ def run_predict(folder: str, paths: list[str], output: str | None, id_column: st
     for sentence in notes:
         console.note(sentence)
     X = numeric_features(frame[names], droppable=False)
-    ids = frame[id_column] if id_column is not None else pd.Series(range(1, len(frame) + 1), name="row")
+    ids = row_ids(frame, id_column)
     column = "predicted" if model.target_name_ is None else f"predicted_{model.target_name_}"
     result = pd.DataFrame({id_label(ids, column): ids.to_numpy(), column: model.predict(X)})
     if hasattr(model, "predict_proba"):

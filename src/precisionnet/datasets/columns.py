@@ -71,8 +71,8 @@ def numeric_features(X: pd.DataFrame, *, droppable: bool = True) -> pd.DataFrame
         comma = " (decimal commas? save it with decimal points)" if re.fullmatch(r"-?\d+,\d+", value) else ""
         way = _ways(first, droppable, "give it to --id if it names the rows")
         raise InputError(f"Column {first!r} holds text{others}, not numbers: {value!r} in row {row}{comma}; {way}.")
-    for name, column in X.items():
-        values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = {name: pd.to_numeric(c).to_numpy(dtype=np.float64, na_value=np.nan) for name, c in X.items()}
+    for name, values in numbers.items():
         kinds = {"is missing (NaN)": np.isnan(values), "holds infinity": np.isinf(values)}
         kinds[f"holds values beyond {LARGEST:g}"] = np.abs(values) > LARGEST
         for what, bad in kinds.items():
@@ -81,7 +81,7 @@ def numeric_features(X: pd.DataFrame, *, droppable: bool = True) -> pd.DataFrame
                 raise InputError(
                     f"Column {str(name)!r} {what} {where}: {_ways(str(name), droppable, 'remove those rows')}."
                 )
-    return X.apply(pd.to_numeric).astype(np.float64)
+    return pd.DataFrame(numbers, index=X.index)
 
 
 def _first_text(column: pd.Series[Any]) -> int | None:

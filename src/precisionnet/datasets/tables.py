@@ -15,17 +15,15 @@ from typing import Any
 import pandas as pd
 
 from precisionnet.errors import InputError, did_you_mean, some
+from precisionnet.inputs import TABLE_ENDINGS, refuse_missing_table
 
 DELIMITED = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
-SUPPORTED = ".csv, .tsv, .parquet, .xlsx"
 
 
 def read_table(path: str | Path, id_column: str | None = None) -> pd.DataFrame:
     """One table. The id column, where named, is read as text, so that leading zeros survive."""
     path = Path(path)
-    if not path.is_file():
-        kind = "is a folder" if path.is_dir() else "does not exist"
-        raise InputError(f"Table {str(path)!r} {kind}: pass the path of a {SUPPORTED} file.")
+    refuse_missing_table(path)
     try:
         frame = _READERS.get(path.suffix.lower(), _read_unknown)(path, id_column)
     except InputError:
@@ -127,7 +125,7 @@ def _read_excel(path: Path, id_column: str | None) -> pd.DataFrame:
 
 def _read_unknown(path: Path, id_column: str | None) -> pd.DataFrame:
     raise InputError(
-        f"Table {str(path)!r} has the ending {path.suffix!r}, which is not one of {SUPPORTED}: convert it."
+        f"Table {str(path)!r} has the ending {path.suffix!r}, which is not one of {TABLE_ENDINGS}: convert it."
     )
 
 

@@ -35,7 +35,7 @@ def refuse_text_columns(X: Any) -> None:
     for name, column in X.items():
         if pd.api.types.is_numeric_dtype(column.dtype):
             continue
-        dates = pd.api.types.is_datetime64_any_dtype(column.dtype) or isinstance(column.dtype, pd.PeriodDtype)
+        dates = column.dtype.kind in "mM" or isinstance(column.dtype, pd.DatetimeTZDtype | pd.PeriodDtype)
         bad = [v for v in column if dates or (isinstance(v, str) and pd.isna(pd.to_numeric(v, errors="coerce")))]
         if bad:
             raise InputError(
