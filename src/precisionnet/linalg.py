@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, eigvalsh
+from scipy.linalg import LinAlgError, cholesky, eigh, eigvalsh, lapack
 
 from precisionnet.types import FloatArray
 
@@ -16,8 +16,8 @@ def symmetrize(matrix: FloatArray) -> FloatArray:
     return 0.5 * (matrix + matrix.T)
 
 
-def soft_threshold_off_diagonal(matrix: FloatArray, threshold: float) -> FloatArray:
-    """Proximal operator of ``threshold * sum_{i != j} |a_ij|``; the diagonal is left alone."""
+def soft_threshold_off_diagonal(matrix: FloatArray, threshold: float | FloatArray) -> FloatArray:
+    """Proximal operator of ``sum_{i != j} threshold_ij |a_ij|``; the diagonal is left alone."""
     shrunk = np.sign(matrix) * np.maximum(np.abs(matrix) - threshold, 0.0)
     np.fill_diagonal(shrunk, np.diag(matrix))
     return shrunk
@@ -25,7 +25,9 @@ def soft_threshold_off_diagonal(matrix: FloatArray, threshold: float) -> FloatAr
 
 def l1_off_diagonal(matrix: FloatArray) -> float:
     """Sum of the absolute off-diagonal entries, both triangles."""
-    return float(np.abs(matrix).sum() - np.abs(np.diag(matrix)).sum())
+    size = np.abs(matrix)
+    np.fill_diagonal(size, 0.0)  # subtracting its sum would cancel where the diagonal is large
+    return float(size.sum())
 
 
 def count_zeros(matrix: FloatArray) -> int:
@@ -50,8 +52,11 @@ def try_cholesky(matrix: FloatArray) -> FloatArray | None:
 
 
 def inverse_from_cholesky(factor: FloatArray) -> FloatArray:
-    """Inverse of L L' from its lower factor, symmetric to the last bit."""
-    return symmetrize(cho_solve((factor, True), np.eye(len(factor)), check_finite=False))
+    """Inverse of L L' from its lower factor (zero above the diagonal), symmetric to the last bit."""
+    lower, _ = lapack.dpotri(factor, lower=1)
+    inverse: FloatArray = np.add(lower, lower.T, order="C")
+    np.fill_diagonal(inverse, np.diag(lower))
+    return inverse
 
 
 def log_det_from_cholesky(factor: FloatArray) -> float:
@@ -79,9 +84,12 @@ def into_spectral_box(matrix: FloatArray, low: float, high: float) -> FloatArray
     thresholded matrix definite again.
     """
     smallest, largest = extreme_eigenvalues(matrix)
-    if smallest < low:
-        matrix = matrix + (low - smallest) * np.eye(len(matrix))
-        largest += low - smallest
+    # Eigenvalues are known to rounding only: a lift leaves room for that, so that the result is inside for certain.
+    rounding = 4.0 * len(matrix) * np.finfo(float).eps * max(abs(smallest), abs(largest))
+    if smallest < low + rounding:
+        lift = low + 2.0 * rounding - smallest
+        matrix = matrix + lift * np.eye(len(matrix))
+        largest += lift
     if largest > high:
         # Pull towards low * I instead of towards 0, so that the bottom stays where it is.
         factor = (high - low) / (largest - low)

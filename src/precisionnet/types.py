@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.floating[Any]]
 """A real array; float64 unless said otherwise."""
 
-IndexArray = NDArray[np.intp]
-"""Positions in an array."""
+IndexArray = NDArray[np.integer[Any]]
+"""Positions in an array, and other counts."""
+
+BoolArray = NDArray[np.bool_]
+"""A mask."""
 
 MethodName = Literal["joint", "naive", "glasso", "sample", "vnn"]
 """How the matrix under the network is found."""

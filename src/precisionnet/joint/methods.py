@@ -23,7 +23,7 @@ import torch
 
 from precisionnet.joint.naive import naive_result, naive_step
 from precisionnet.joint.problem import JointState, Problem
-from precisionnet.joint.steps import Schedule, theta_step, theta_task_step, weights_step
+from precisionnet.joint.steps import PRECISION_TOL, Schedule, theta_step, theta_task_step, weights_step
 from precisionnet.precision import graphical_lasso, sample_precision
 from precisionnet.types import FloatArray, MethodName
 
@@ -52,7 +52,11 @@ def _state(problem: Problem, theta: FloatArray, shift: FloatArray, note: str = "
 
 def _init_glasso(problem: Problem) -> JointState:
     solved = graphical_lasso(
-        problem.emp_cov, problem.l1_penalty, spectral_bound=problem.spectral_bound, ridge=problem.ridge
+        problem.emp_cov,
+        problem.l1_penalty,
+        spectral_bound=problem.spectral_bound,
+        ridge=problem.ridge,
+        tol=PRECISION_TOL,
     )
     return _state(problem, solved.precision, solved.precision, "" if solved.converged else solved.message)
 

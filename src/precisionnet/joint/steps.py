@@ -19,6 +19,8 @@ import torch
 from precisionnet.joint.problem import JointState, Problem, Tensors, l2_norm_squared
 from precisionnet.precision import graphical_lasso, listing_passes
 
+PRECISION_TOL = 1e-10
+"""Relative gap to which theta is solved: what the task moves in an epoch is small, and must not drown in its error."""
 LONGEST_MOVE = 0.1
 """Largest relative change of theta_task in one step of Step 2; far from binding at the paper's values."""
 
@@ -58,6 +60,7 @@ def theta_step(state: JointState, problem: Problem, schedule: Schedule) -> Joint
         spectral_bound=problem.spectral_bound,
         ridge=problem.ridge,
         init=state.theta,
+        tol=PRECISION_TOL,
     )
     return replace(state, theta=solved.precision, note="" if solved.converged else solved.message)
 

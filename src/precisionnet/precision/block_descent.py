@@ -1,0 +1,350 @@
+r"""The plain graphical lasso by dual block-coordinate descent (Banerjee 2008; Friedman, Hastie and Tibshirani 2008).
+
+    maximise over W  log det W + N   subject to  |W_ij - S_ij| <= penalty_ij,  W_ii = S_ii
+
+Regime: one connected component of any size; fastest where the answer is sparse. A column of W is optimal given the
+others when w = W11 b with b the lasso solution of ``column.py``; then theta_jj = 1 / (W_jj - w' b), and the rest of the
+column is -b theta_jj. W stays positive definite from a positive definite start inside the box.
+
+How this differs from the textbook:
+
+- b is kept sparse from sweep to sweep and solved on its own small Gram block; one product with those few rows of W
+  gives the whole column, and one scan of it the coordinates that should enter;
+- in the first sweeps those wait for the next sweep, so a column costs one product; once that was not enough (nearly
+  singular S) a column is solved again until none is left out;
+- the start is (1 - e) S + e diag(S) with e as large as the box allows: positive definite for any covariance;
+- it stops on the certificate of ``certificate.py``, which needs neither a Cholesky factor nor an inverse;
+- above ``SINGLE_PRECISION_FROM`` columns W is stored in single precision, until the certificate asks for more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from precisionnet.precision.certificate import SparseSymmetric, Verdict, divergence, divergence_bound
+from precisionnet.precision.column import solve_column
+from precisionnet.precision.compiled import compiled
+from precisionnet.precision.penalty import Penalty, row_of
+from precisionnet.types import BoolArray, FloatArray, IndexArray
+
+SINGLE_PRECISION_FROM = 4096
+QUICK_SWEEPS, QUICK_PASSES = 3, 20
+CAREFUL_ROUNDS, CAREFUL_PASSES = 50, 400
+FIRST_CAPACITY = 64
+FIRST_TOLERANCE = 1e-3
+TOLERANCE_FLOOR = 1e-13
+OUTSIDE, ROUNDING = 1.0 + 1e-6, 1e-13
+STALLED_SWEEPS = 60
+WORTH_CERTIFYING = 100.0
+BUDGET, SMALLEST_BUDGET = 200, 1e9
+"""Multiplications, over N^3, after which splitting would have been done: dense answers of nearly singular problems."""
+
+
+@dataclass
+class Columns:
+    """The lasso coefficients of every column, sparse: the first ``count[j]`` of row j are in use."""
+
+    index: IndexArray
+    value: FloatArray
+    count: IndexArray
+
+    @classmethod
+    def of(cls, theta: FloatArray | None, n: int) -> Columns:
+        """Empty, or those that belong to a precision matrix."""
+        if theta is None:
+            capacity = min(n, FIRST_CAPACITY)
+            return cls(np.zeros((n, capacity), np.int32), np.zeros((n, capacity)), np.zeros(n, np.int64))
+        count = np.count_nonzero(theta, axis=1) - 1
+        columns = cls.of(None, n)
+        columns.grow(int(count.max()))
+        _fill(theta, columns.index, columns.value, columns.count)
+        return columns
+
+    @property
+    def lists(self) -> tuple[IndexArray, FloatArray, IndexArray]:
+        """As the kernels take them."""
+        return self.index, self.value, self.count
+
+    def grow(self, capacity: int) -> None:
+        """Room for at least ``capacity`` coefficients a column."""
+        n, old = self.index.shape
+        if capacity > old:
+            extra = min(n, max(capacity, 2 * old)) - old
+            self.index = np.hstack([self.index, np.zeros((n, extra), np.int32)])
+            self.value = np.hstack([self.value, np.zeros((n, extra))])
+
+
+class Descent(NamedTuple):
+    """Where the descent ended: a precision matrix, the dual point it was certified with, and how good it is."""
+
+    theta: FloatArray
+    dual: FloatArray
+    verdict: Verdict
+    n_iter: int
+
+
+def block_descent(
+    S: FloatArray,
+    penalty: Penalty,
+    *,
+    tol: float,
+    max_iter: int,
+    start: tuple[FloatArray, FloatArray] | None = None,
+) -> Descent | None:
+    """Solve one component to a relative gap of ``tol``; None where S leaves no positive definite dual point.
+
+    ``start`` is a pair (theta, W) of matrices, W positive definite with the diagonal of S.
+    """
+    n = len(S)
+    W = feasible_start(S, penalty, None if start is None else start[1])
+    columns = Columns.of(None if start is None else start[0], n)
+    theta_diagonal = np.empty(n)
+    best: tuple[Verdict, SparseSymmetric] | None = None
+    last_best = sweep_number = 0
+    fresh, budget = start is None, max(BUDGET * float(n) ** 3, SMALLEST_BUDGET)
+    for sweep_number in range(1, max_iter + 1):
+        tolerance = max(FIRST_TOLERANCE * 10.0 ** (1 - sweep_number), min(TOLERANCE_FLOOR, 1e-4 * tol))
+        careful = sweep_number > QUICK_SWEEPS
+        moved, budget = _sweep_all(S, W, penalty, columns, theta_diagonal, fresh, careful, tolerance, budget)
+        fresh = False
+        if np.isnan(moved):
+            break
+        # The next sweep moves W by less than this one did: not worth a certificate while that was a lot.
+        if moved > WORTH_CERTIFYING * tol * n and sweep_number < max_iter:
+            continue
+        theta = SparseSymmetric.of_columns(*columns.lists, theta_diagonal)
+        verdict = divergence_bound(theta, W, S, penalty)
+        if verdict.gap > tol and sweep_number > QUICK_SWEEPS:
+            verdict = min(verdict, divergence(theta, W, S, penalty), key=lambda v: v.gap)
+        if best is None or verdict.gap < best[0].gap:
+            last_best = sweep_number if best is None or verdict.gap < 0.9 * best[0].gap else last_best
+            best = verdict, theta
+        if verdict.gap <= tol:
+            break
+        if sweep_number - last_best >= STALLED_SWEEPS:
+            break
+        if W.dtype == np.float32 and sweep_number > QUICK_SWEEPS:
+            W = W.astype(np.float64)
+    if best is None:
+        if sweep_number == 1 and np.isnan(moved):
+            return None
+        best = Verdict(np.inf, np.inf), SparseSymmetric.of_columns(*columns.lists, theta_diagonal)
+    verdict, theta = best
+    return Descent(theta.toarray(), W, verdict, sweep_number)
+
+
+def feasible_start(S: FloatArray, penalty: Penalty, near: FloatArray | None = None) -> FloatArray:
+    """S + e (near - S), by default with near = diag(S), and e <= 1 as large as the box |W - S| <= penalty allows.
+
+    Positive definite where ``near`` is and S is semi-definite. A start outside the box would not do: there may be no
+    positive definite W with the other columns as they are.
+    """
+    n = len(S)
+    if near is None:
+        W = np.empty((n, n), dtype=np.float32 if n >= SINGLE_PRECISION_FROM else np.float64)
+        near = np.empty((0, 0))
+    else:
+        W = np.empty((n, n), dtype=near.dtype)
+    _blend(S, near, _largest_share(S, near, *penalty), W)
+    return W
+
+
+def _sweep_all(
+    S: FloatArray,
+    W: FloatArray,
+    penalty: Penalty,
+    columns: Columns,
+    theta_diagonal: FloatArray,
+    fresh: bool,
+    careful: bool,
+    tolerance: float,
+    budget: float,
+) -> tuple[float, float]:
+    """One sweep, making room where a column needs more.
+
+    Returns the squared change of W (NaN where it had to stop) and what is left of the budget.
+    """
+    j, total = 0, 0.0
+    while j < len(S):
+        j, needed, moved, work = _sweep(
+            S, W, *penalty, *columns.lists, theta_diagonal, j, fresh, careful, tolerance, budget
+        )
+        total, budget = total + moved, budget - work
+        if needed < 0:
+            return np.nan, budget
+        columns.grow(needed)
+    return total, budget
+
+
+@compiled
+def _sweep(
+    S: FloatArray,
+    W: FloatArray,
+    l1: float,
+    unit: FloatArray,
+    matrix: FloatArray,
+    index: IndexArray,
+    value: FloatArray,
+    count: IndexArray,
+    theta_diagonal: FloatArray,
+    begin: int,
+    fresh: bool,
+    careful: bool,
+    tol: float,
+    budget: float,
+) -> tuple[int, int, float, int]:
+    """Columns ``begin`` and on.
+
+    Returns where it stopped, the room needed there (-1: W is not definite or the budget is spent), the squared change
+    of W and the multiplications spent on column problems.
+    """
+    N = S.shape[0]
+    capacity = index.shape[1]
+    w = np.empty(N)
+    penalty = np.empty(N)
+    member = np.zeros(N, np.bool_)
+    gram = np.empty((capacity, capacity))
+    factor = np.empty((capacity, capacity))
+    b, s, r, y, p = (np.empty(capacity), np.empty(capacity), np.empty(capacity), np.empty(capacity), np.empty(capacity))
+    support = np.empty(capacity, np.int64)
+    moved = 0.0
+    work = 0
+    for j in range(begin, N):
+        if work > budget:
+            return j, -1, moved, work
+        row_of(l1, unit, matrix, j, penalty)
+        n = count[j]
+        if fresh:
+            n = 0
+            for i in range(N):
+                if abs(S[j, i]) > penalty[i] and i != j:
+                    if n < capacity:
+                        index[j, n] = i
+                        value[j, n] = 0.0
+                    n += 1
+            if n > capacity:
+                count[j] = 0
+                return j, n, moved, work
+        # A column that was not solved well enough can leave W indefinite: then it is solved again, carefully.
+        schur, carefully, column_tol = 0.0, careful, tol
+        while not schur > 0.0:
+            for _ in range(CAREFUL_ROUNDS if carefully else 1):
+                for a in range(n):
+                    ia = index[j, a]
+                    for c in range(n):
+                        gram[a, c] = W[ia, index[j, c]]
+                    b[a], s[a], p[a] = value[j, a], S[j, ia], penalty[ia]
+                work += solve_column(
+                    gram, s, p, b, r, n, column_tol, CAREFUL_PASSES if carefully else QUICK_PASSES, factor, y, support
+                )
+                m = 0
+                for a in range(n):
+                    if b[a] != 0.0:
+                        index[j, m], value[j, m] = index[j, a], b[a]
+                        m += 1
+                _combine_rows(W, index[j], value[j], m, w)
+                w[j] = S[j, j]
+                entered = _violators(S[j], w, penalty, index[j], m, member, value[j])
+                count[j] = n = min(m + entered, capacity)
+                if m + entered > capacity:
+                    return j, m + entered, moved, work
+                if entered == 0:
+                    break
+            schur = S[j, j]
+            for a in range(m):
+                schur -= value[j, a] * w[index[j, a]]
+            if carefully and not schur > 0.0:
+                return j, -1, moved, work
+            carefully, column_tol = True, TOLERANCE_FLOOR
+        theta_diagonal[j] = 1.0 / schur
+        for i in range(N):
+            change = w[i] - W[j, i]
+            moved += change * change
+            W[j, i] = w[i]
+        for i in range(N):
+            W[i, j] = w[i]
+    return N, 0, moved, work
+
+
+@compiled
+def _combine_rows(W: FloatArray, index: IndexArray, value: FloatArray, m: int, out: FloatArray) -> None:
+    """out = sum_a value_a W[index_a], four rows at a time."""
+    N = W.shape[0]
+    out[:] = 0.0
+    a = 0
+    while a + 3 < m:
+        i0, i1, i2, i3 = index[a], index[a + 1], index[a + 2], index[a + 3]
+        v0, v1, v2, v3 = value[a], value[a + 1], value[a + 2], value[a + 3]
+        for i in range(N):
+            out[i] += v0 * W[i0, i] + v1 * W[i1, i] + v2 * W[i2, i] + v3 * W[i3, i]
+        a += 4
+    while a < m:
+        i0, v0 = index[a], value[a]
+        for i in range(N):
+            out[i] += v0 * W[i0, i]
+        a += 1
+
+
+@compiled
+def _violators(
+    s: FloatArray, w: FloatArray, penalty: FloatArray, index: IndexArray, m: int, member: BoolArray, value: FloatArray
+) -> int:
+    """Append the coordinates outside the box that are not in use yet; how many there are, even past the room."""
+    excess = 0.0
+    for i in range(len(s)):
+        excess = max(excess, abs(s[i] - w[i]) - OUTSIDE * penalty[i])
+    if excess <= ROUNDING:
+        return 0
+    for a in range(m):
+        member[index[a]] = True
+    entered = 0
+    for i in range(len(s)):
+        if abs(s[i] - w[i]) - OUTSIDE * penalty[i] > ROUNDING and not member[i]:
+            if m + entered < len(index):
+                index[m + entered] = i
+                value[m + entered] = 0.0
+            entered += 1
+    for a in range(m):
+        member[index[a]] = False
+    return entered
+
+
+@compiled
+def _largest_share(S: FloatArray, near: FloatArray, l1: float, unit: FloatArray, matrix: FloatArray) -> float:
+    """Largest e <= 1 with e |near_ij - S_ij| <= penalty_ij wherever there is a penalty; empty ``near``: diag(S)."""
+    N = len(S)
+    penalty = np.empty(N)
+    share = 1.0
+    for j in range(N):
+        row_of(l1, unit, matrix, j, penalty)
+        for i in range(j):
+            away = abs(S[j, i]) if near.shape[0] == 0 else abs(near[j, i] - S[j, i])
+            if share * away > penalty[i] and penalty[i] > 0.0:
+                share = penalty[i] / away
+    return share
+
+
+@compiled
+def _blend(S: FloatArray, near: FloatArray, share: float, out: FloatArray) -> None:
+    for j in range(len(S)):
+        for i in range(len(S)):
+            out[j, i] = (1.0 - share) * S[j, i]
+            if near.shape[0] > 0:
+                out[j, i] += share * near[j, i]
+        out[j, j] = S[j, j]
+
+
+@compiled
+def _fill(theta: FloatArray, index: IndexArray, value: FloatArray, count: IndexArray) -> None:
+    """Lasso coefficients of each column of a precision matrix: -theta_ij / theta_jj."""
+    for j in range(len(theta)):
+        n = 0
+        for i in range(len(theta)):
+            if i != j and theta[j, i] != 0.0:
+                index[j, n] = i
+                value[j, n] = -theta[j, i] / theta[j, j]
+                n += 1
+        count[j] = n

@@ -1,0 +1,185 @@
+r"""The problem in one normal form, and every check of what a caller passes.
+
+    minimise    tr(C theta) - log det(theta + ridge I) + sum_ij penalty_ij |theta_ij|
+                + coupling/2 ||theta - anchor||_F^2
+    subject to  0 <= theta <= spectral_bound * I
+
+becomes, with phi = theta + ridge I,
+
+    minimise    tr(C phi) - log det phi + sum_{i != j} penalty_ij |phi_ij| + coupling/2 ||phi - anchor'||_F^2
+    subject to  low <= phi <= high
+
+where C carries the penalty of the diagonal (its entries are never negative), a known zero is an infinite penalty, and
+the constant -tr(C) ridge is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from precisionnet.errors import InputError, some
+from precisionnet.linalg import LARGEST, symmetrize
+from precisionnet.precision.compiled import compiled
+from precisionnet.precision.penalty import Penalty
+from precisionnet.types import BoolArray, FloatArray
+
+ASYMMETRY = 1e-8
+"""Largest relative difference between C_ij and C_ji that passes as rounding."""
+TILE = 32
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The normal form above."""
+
+    emp_cov: FloatArray
+    penalty: Penalty
+    anchor: FloatArray | None
+    coupling: float
+    low: float
+    high: float
+    ridge: float
+
+    @property
+    def size(self) -> int:
+        """N, the number of variables."""
+        return len(self.emp_cov)
+
+    def objective(self, phi: FloatArray, log_det: float) -> float:
+        """The loss in the caller's terms."""
+        value = (
+            _inner(self.emp_cov, phi) - self.ridge * float(np.trace(self.emp_cov)) - log_det + self.penalty.norm(phi)
+        )
+        if self.anchor is not None:
+            apart = phi - self.anchor
+            value += 0.5 * self.coupling * _inner(apart, apart)
+        return value
+
+
+def _inner(a: FloatArray, b: FloatArray) -> float:
+    return float(np.vdot(a, b))
+
+
+def normal_form(
+    emp_cov: FloatArray,
+    l1_penalty: float | FloatArray,
+    *,
+    anchor: FloatArray | None = None,
+    coupling: float = 0.0,
+    spectral_bound: float | None = None,
+    ridge: float = 0.0,
+    known_zeros: BoolArray | None = None,
+    penalize_diagonal: bool = False,
+) -> Problem:
+    """Check everything, one sentence a mistake, and translate."""
+    emp_cov = checked_matrix("emp_cov", emp_cov)
+    n = len(emp_cov)
+    for name, value in {"coupling": coupling, "ridge": ridge}.items():
+        if not (_is_number(value) and value >= 0):
+            raise InputError(f"{name} must be a finite number >= 0, got {value}.")
+    if spectral_bound is not None and not (_is_number(spectral_bound) and spectral_bound > 0):
+        raise InputError(f"spectral_bound must be > 0, got {spectral_bound}.")
+    if anchor is None and coupling > 0:
+        raise InputError("coupling > 0 needs an anchor: the matrix that theta is tied to.")
+    if anchor is not None:
+        anchor = checked_matrix("anchor", anchor, like=n)
+    diagonal = np.diag(emp_cov)
+    if (diagonal < 0).any():
+        raise InputError(
+            f"emp_cov has a negative variance for {_variables(diagonal < 0)}: a covariance has a diagonal >= 0."
+        )
+    l1_penalty = _checked_penalty(l1_penalty, n)
+    if penalize_diagonal:
+        emp_cov = emp_cov + np.diag(np.broadcast_to(np.diag(l1_penalty) if np.ndim(l1_penalty) else l1_penalty, n))
+    high = np.inf if spectral_bound is None else float(spectral_bound) + ridge
+    if (np.diag(emp_cov) == 0).any() and not (np.isfinite(high) or coupling > 0):
+        raise InputError(
+            f"no variance in {_variables(np.diag(emp_cov) == 0)}: a constant has no precision. Drop it, or set a "
+            "spectral_bound, a coupling, or penalize_diagonal=True."
+        )
+    penalty = _with_known_zeros(l1_penalty, known_zeros, n)
+    if anchor is not None and coupling > 0:
+        anchor = anchor + ridge * np.eye(n)
+    return Problem(
+        emp_cov, penalty, anchor if coupling > 0 else None, float(coupling), float(ridge), high, float(ridge)
+    )
+
+
+def checked_matrix(name: str, matrix: FloatArray, like: int | None = None) -> FloatArray:
+    """A finite, exactly symmetric float64 matrix, the caller's own where it is one already."""
+    try:
+        array = np.ascontiguousarray(matrix, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a matrix of numbers.") from None
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
+        hint = ": pass a covariance, not the data" if name == "emp_cov" else ""
+        raise InputError(f"{name} must be a square matrix, got shape {np.shape(matrix)}{hint}.")
+    if like is not None and len(array) != like:
+        raise InputError(f"{name} has shape {array.shape}, emp_cov ({like}, {like}): they must agree.")
+    largest, asymmetry, unusable = _inspect(array)
+    if unusable:
+        hint = ": drop or impute the missing values before the covariance" if name == "emp_cov" else ""
+        raise InputError(f"{name} holds NaN, infinity or numbers beyond {LARGEST:.0e}{hint}.")
+    if asymmetry > ASYMMETRY * largest:
+        raise InputError(f"{name} is not symmetric; symmetrise it as (C + C.T) / 2 if that is meant.")
+    return array if asymmetry == 0.0 else symmetrize(array)
+
+
+def _checked_penalty(l1_penalty: float | FloatArray, n: int) -> float | FloatArray:
+    if np.ndim(l1_penalty) == 0:
+        if not (_is_number(l1_penalty) and l1_penalty >= 0):
+            raise InputError(f"l1_penalty must be a finite number >= 0, got {l1_penalty}.")
+        return float(l1_penalty)
+    matrix = np.asarray(l1_penalty, dtype=np.float64)
+    if matrix.shape != (n, n):
+        raise InputError(f"l1_penalty has shape {matrix.shape}: pass one number or a ({n}, {n}) matrix.")
+    if not (np.isfinite(matrix).all() and (matrix >= 0).all()):
+        raise InputError("l1_penalty must hold finite numbers >= 0; name the entries that must be zero in known_zeros.")
+    if not np.allclose(matrix, matrix.T, rtol=ASYMMETRY, atol=0.0):
+        raise InputError("l1_penalty is not symmetric: theta_ij and theta_ji are one number and have one penalty.")
+    return symmetrize(matrix)
+
+
+def _with_known_zeros(l1_penalty: float | FloatArray, known_zeros: BoolArray | None, n: int) -> Penalty:
+    if known_zeros is None:
+        return Penalty.of(l1_penalty, n)
+    mask = np.asarray(known_zeros)
+    if mask.shape != (n, n) or not (mask.dtype == bool or np.isin(mask, (0, 1)).all()):
+        raise InputError(f"known_zeros must be a ({n}, {n}) matrix of True (must be zero) and False.")
+    mask = mask.astype(bool)
+    if mask.diagonal().any():
+        raise InputError(
+            f"known_zeros contradicts itself: the diagonal of a precision matrix is positive, but "
+            f"{_variables(mask.diagonal())} is masked."
+        )
+    if not np.array_equal(mask, mask.T):
+        i, j = np.argwhere(mask != mask.T)[0]
+        raise InputError(f"known_zeros contradicts itself: ({i}, {j}) and ({j}, {i}) are one entry but differ.")
+    return Penalty.of(np.where(mask, np.inf, l1_penalty), n)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number | np.ndarray) and bool(np.isfinite(value))
+
+
+def _variables(mask: BoolArray) -> str:
+    where = np.flatnonzero(mask)
+    return f"variable{'s' * (len(where) > 1)} {some(where.tolist())}"
+
+
+@compiled
+def _inspect(matrix: FloatArray) -> tuple[float, float, int]:
+    """Largest |a_ij|, largest |a_ij - a_ji|, and how many entries are not numbers of usable size; tile by tile."""
+    N = len(matrix)
+    largest, asymmetry, unusable = 0.0, 0.0, 0
+    for i0 in range(0, N, TILE):
+        for j0 in range(0, i0 + 1, TILE):
+            for i in range(i0, min(i0 + TILE, N)):
+                for j in range(j0, min(j0 + TILE, N)):
+                    a, b = matrix[i, j], matrix[j, i]
+                    unusable += 0 if abs(a) <= LARGEST and abs(b) <= LARGEST else 1  # NaN compares false
+                    largest = max(largest, abs(a), abs(b))
+                    asymmetry = max(asymmetry, abs(a - b))
+    return largest, asymmetry, unusable
