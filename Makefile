@@ -58,3 +58,4 @@ results: $(READY)
 
 clean:
 	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src -name "*.nb[ci]" -delete

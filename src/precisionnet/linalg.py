@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, eigh, eigvalsh, lapack
+from scipy.linalg import eigh, eigvalsh, lapack
 
 from precisionnet.types import FloatArray
 
@@ -42,13 +42,11 @@ def extreme_eigenvalues(matrix: FloatArray) -> tuple[float, float]:
 
 
 def try_cholesky(matrix: FloatArray) -> FloatArray | None:
-    """Lower Cholesky factor, or None where the matrix is not numerically positive definite."""
-    try:
-        factor: FloatArray = cholesky(matrix, lower=True, check_finite=False)
-    except LinAlgError:
-        return None
+    """Lower Cholesky factor of a symmetric matrix, or None where it is not numerically positive definite."""
+    # A symmetric matrix is its transpose, and the transpose is in LAPACK's order already.
+    factor, info = lapack.dpotrf(matrix.T, lower=1, clean=1)
     # LAPACK lets NaN through; a NaN anywhere in a column reaches that column's pivot.
-    return factor if np.isfinite(np.diag(factor)).all() else None
+    return factor if info == 0 and np.isfinite(np.diag(factor)).all() else None
 
 
 def inverse_from_cholesky(factor: FloatArray) -> FloatArray:
