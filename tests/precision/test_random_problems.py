@@ -64,7 +64,7 @@ def check(problem: dict) -> str:
         assert solved.status in ("max_iter", "ill_conditioned", "unbounded")
         assert not solved.gap <= 1e-6
         # Flags are for what is nearly singular: with a penalty worth the name everything is solved.
-        assert problem["penalty"] < 1e-3, (problem, solved.message)
+        assert problem["penalty"] < 1e-5, (problem, solved.message)
     return solved.status
 
 

@@ -38,6 +38,8 @@ FIRST_TOLERANCE = 1e-3
 TOLERANCE_FLOOR = 1e-13
 OUTSIDE, ROUNDING = 1.0 + 1e-6, 1e-13
 STALLED_SWEEPS = 60
+NEAR = 0.1
+"""Relative gap below which an unfinished descent is a better start for another solver than none."""
 WORTH_CERTIFYING = 100.0
 BUDGET, SMALLEST_BUDGET = 200, 1e9
 """Multiplications, over N^3, after which splitting would have been done: dense answers of nearly singular problems."""
@@ -98,16 +100,35 @@ def block_descent(
 
     ``start`` is a pair (theta, W) of matrices, W positive definite with the diagonal of S.
     """
+    budget = max(BUDGET * float(len(S)) ** 3, SMALLEST_BUDGET)
+    descent, budget = _descend(S, penalty, tol, max_iter, start, QUICK_SWEEPS, budget)
+    if descent is None and budget > 0.0:
+        # Quick sweeps leave the box, and far outside it no column may have a positive definite answer: never leave it.
+        descent, _ = _descend(S, penalty, tol, max_iter, None, 0, budget)
+    return descent
+
+
+def _descend(
+    S: FloatArray,
+    penalty: Penalty,
+    tol: float,
+    max_iter: int,
+    start: tuple[FloatArray, FloatArray] | None,
+    quick_sweeps: int,
+    budget: float,
+) -> tuple[Descent | None, float]:
+    """Sweep to the end: the best point, if W stayed definite or one was certified, and what is left of the budget."""
     n = len(S)
     W = feasible_start(S, penalty, None if start is None else start[1])
     columns = Columns.of(None if start is None else start[0], n)
     theta_diagonal = np.empty(n)
     best: tuple[Verdict, SparseSymmetric] | None = None
     last_best = sweep_number = 0
-    fresh, budget = start is None, max(BUDGET * float(n) ** 3, SMALLEST_BUDGET)
+    moved, fresh = 0.0, start is None
+    tightest = min(TOLERANCE_FLOOR, 1e-4 * tol)
     for sweep_number in range(1, max_iter + 1):
-        tolerance = max(FIRST_TOLERANCE * 10.0 ** (1 - sweep_number), min(TOLERANCE_FLOOR, 1e-4 * tol))
-        careful = sweep_number > QUICK_SWEEPS
+        careful = sweep_number > quick_sweeps
+        tolerance = max(FIRST_TOLERANCE * 10.0 ** (1 - sweep_number), tightest) if quick_sweeps else tightest
         moved, budget = _sweep_all(S, W, penalty, columns, theta_diagonal, fresh, careful, tolerance, budget)
         fresh = False
         if np.isnan(moved):
@@ -117,23 +138,19 @@ def block_descent(
             continue
         theta = SparseSymmetric.of_columns(*columns.lists, theta_diagonal)
         verdict = divergence_bound(theta, W, S, penalty)
-        if verdict.gap > tol and sweep_number > QUICK_SWEEPS:
+        if verdict.gap > tol and careful:
             verdict = min(verdict, divergence(theta, W, S, penalty), key=lambda v: v.gap)
         if best is None or verdict.gap < best[0].gap:
             last_best = sweep_number if best is None or verdict.gap < 0.9 * best[0].gap else last_best
             best = verdict, theta
-        if verdict.gap <= tol:
+        if verdict.gap <= tol or sweep_number - last_best >= STALLED_SWEEPS:
             break
-        if sweep_number - last_best >= STALLED_SWEEPS:
-            break
-        if W.dtype == np.float32 and sweep_number > QUICK_SWEEPS:
+        if W.dtype == np.float32 and careful:
             W = W.astype(np.float64)
-    if best is None:
-        if sweep_number == 1 and np.isnan(moved):
-            return None
-        best = Verdict(np.inf, np.inf), SparseSymmetric.of_columns(*columns.lists, theta_diagonal)
-    verdict, theta = best
-    return Descent(theta.toarray(), W, verdict, sweep_number)
+    if np.isnan(moved) and (best is None or best[0].gap > NEAR):
+        return None, budget
+    verdict, theta = best or (Verdict(np.inf, np.inf), SparseSymmetric.of_columns(*columns.lists, theta_diagonal))
+    return Descent(theta.toarray(), W, verdict, sweep_number), budget
 
 
 def feasible_start(S: FloatArray, penalty: Penalty, near: FloatArray | None = None) -> FloatArray:

@@ -16,7 +16,7 @@ from precisionnet.precision.compiled import compiled
 from precisionnet.types import FloatArray, IndexArray
 
 FIRST_DIRECT = 4
-MAX_DROPS = 30
+MAX_DROPS = 1000
 PIVOT = 1e-14
 ROUNDING = 1e-12
 

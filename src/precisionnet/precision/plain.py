@@ -13,16 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from precisionnet.linalg import inverse_from_cholesky, try_cholesky
-from precisionnet.precision.block_descent import block_descent, feasible_start
+from precisionnet.precision.block_descent import NEAR, block_descent, feasible_start
 from precisionnet.precision.certificate import Verdict
 from precisionnet.precision.compiled import compiled
 from precisionnet.precision.penalty import Penalty
 from precisionnet.precision.screening import components
 from precisionnet.precision.splitting import solve_by_splitting
 from precisionnet.types import FloatArray, IndexArray
-
-NEAR = 0.1
-"""Relative gap below which an unfinished block descent is a better start for the splitting than none."""
 
 
 class Start(NamedTuple):
