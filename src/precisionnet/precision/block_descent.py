@@ -41,7 +41,7 @@ STALLED_SWEEPS = 60
 NEAR = 0.1
 """Relative gap below which an unfinished descent is a better start for another solver than none."""
 WORTH_CERTIFYING = 100.0
-BUDGET, SMALLEST_BUDGET = 200, 1e9
+BUDGET, SMALLEST_BUDGET = 100, 1e9
 """Multiplications, over N^3, after which splitting would have been done: dense answers of nearly singular problems."""
 
 

@@ -16,7 +16,8 @@ from precisionnet.precision.compiled import compiled
 from precisionnet.types import FloatArray, IndexArray
 
 FIRST_DIRECT = 4
-MAX_DROPS = 1000
+MAX_WORK = 1e7, 20.0
+"""Multiplications one column may take, a constant and a multiple of n^3: past that it is not worth finishing."""
 PIVOT = 1e-14
 ROUNDING = 1e-12
 
@@ -64,7 +65,7 @@ def solve_on_support(
     Returns whether the signs agreed to the end, and the multiplications it took.
     """
     work = 0
-    for _ in range(MAX_DROPS):
+    while work <= MAX_WORK[0] + MAX_WORK[1] * n**3:
         m = 0
         for a in range(n):
             if b[a] != 0.0:
@@ -125,6 +126,8 @@ def solve_column(
     residual(G, s, b, r, n)
     next_direct = FIRST_DIRECT
     for iteration in range(max_passes):
+        if work > MAX_WORK[0] + MAX_WORK[1] * n**3:
+            break
         work += n * n
         if coordinate_pass(G, penalty, b, r, n) <= tol:
             break
