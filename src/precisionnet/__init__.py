@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Any
 from precisionnet._version import __version__
 
 if TYPE_CHECKING:
-    from precisionnet.estimators import PNNClassifier, PNNRegressor, load
+    from precisionnet.estimators import GraphicalLasso, GraphicalLassoCV, PNNClassifier, PNNRegressor, load
 
 _HOME = {
+    "GraphicalLasso": "precisionnet.estimators",
+    "GraphicalLassoCV": "precisionnet.estimators",
     "PNNClassifier": "precisionnet.estimators",
     "PNNRegressor": "precisionnet.estimators",
     "load": "precisionnet.estimators",
 }
 
-__all__ = ["PNNClassifier", "PNNRegressor", "__version__", "load"]
+__all__ = ["GraphicalLasso", "GraphicalLassoCV", "PNNClassifier", "PNNRegressor", "__version__", "load"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,18 @@
 
 from precisionnet.estimators.classifier import PNNClassifier
 from precisionnet.estimators.files import load
-from precisionnet.estimators.interop import EdgeTensors, partial_correlations
+from precisionnet.estimators.graphical_lasso import GraphicalLasso
+from precisionnet.estimators.graphical_lasso_cv import GraphicalLassoCV
+from precisionnet.estimators.interop import EdgeTensors
 from precisionnet.estimators.regressor import PNNRegressor
+from precisionnet.precision import partial_correlations
 
-__all__ = ["EdgeTensors", "PNNClassifier", "PNNRegressor", "load", "partial_correlations"]
+__all__ = [
+    "EdgeTensors",
+    "GraphicalLasso",
+    "GraphicalLassoCV",
+    "PNNClassifier",
+    "PNNRegressor",
+    "load",
+    "partial_correlations",
+]

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from precisionnet.estimators.checks import column_names
+from precisionnet.precision import partial_correlations
 from precisionnet.types import FloatArray
 
 if TYPE_CHECKING:
@@ -26,14 +27,6 @@ class EdgeTensors(NamedTuple):
 
     edge_index: Tensor
     edge_weight: Tensor
-
-
-def partial_correlations(precision: FloatArray) -> FloatArray:
-    """Matrix of partial correlations, ones on the diagonal; exact zeros stay zero."""
-    deviation = np.sqrt(np.diag(precision))
-    result = -precision / np.outer(deviation, deviation) + 0.0  # + 0.0 turns -0.0 into 0.0
-    np.fill_diagonal(result, 1.0)
-    return result
 
 
 class GraphInterop:
