@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PRECISIONNET_DATA ?= $(wildcard $(abspath ../shared/data))
 export PRECISIONNET_DATA
 
-.PHONY: setup demo test test-all test-browser lint format docs results clean
+.PHONY: setup demo test test-all test-browser lint format docs results bench-precision clean
 
 setup: $(READY)
 
@@ -38,14 +38,14 @@ test-browser: $(READY)
 	$(BIN)/python -m pytest -m browser -rs
 
 lint: $(READY)
-	$(BIN)/ruff check src tests tools
-	$(BIN)/ruff format --check src tests tools
+	$(BIN)/ruff check src tests tools benchmarks
+	$(BIN)/ruff format --check src tests tools benchmarks
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(READY)
-	$(BIN)/ruff check --fix src tests tools
-	$(BIN)/ruff format src tests tools
+	$(BIN)/ruff check --fix src tests tools benchmarks
+	$(BIN)/ruff format src tests tools benchmarks
 
 # docs/parameters.md from the one table of parameters.
 docs: $(READY)
@@ -55,6 +55,11 @@ docs: $(READY)
 results: $(READY)
 	@test -n "$(PRECISIONNET_DATA)" || { echo "set PRECISIONNET_DATA to the folder of real tables"; exit 2; }
 	$(BIN)/python tools/measure_abide.py
+
+# The solver beside its peers, one thread, nothing else running; about half an hour.
+bench-precision: $(READY)
+	$(PIP) -e '.[bench]'
+	$(BIN)/python -m benchmarks.precision.run --limit 60
 
 clean:
 	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

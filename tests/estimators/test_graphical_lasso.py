@@ -141,7 +141,7 @@ def test_a_refused_batch_leaves_the_model_as_it_was():
         model.partial_fit(table[:5].assign(gene2=[1, 2, np.nan, 4, 5]))
     np.testing.assert_array_equal(model.precision_, before)
     assert model.partial_fit(table[50:]).n_samples_ == 120
-    with pytest.raises(InputError, match="'flat' is constant in the 50 rows so far"):
+    with pytest.raises(InputError, match="'flat' is constant: .*bring rows in which it varies"):
         GraphicalLasso().partial_fit(table[:50].assign(flat=2.0))
     with pytest.raises(InputError, match="n_samples=1"):
         GraphicalLasso().partial_fit(table[:1])
@@ -243,7 +243,7 @@ def test_grid_search_uses_the_score():
 @pytest.mark.parametrize(("selection", "least"), [("cv", 0.4), ("ebic", 0.6), ("stars", 0.75)])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_choice_finds_the_chain(selection, least, seed):
-    """Measured at least 0.47, 0.71 and 0.88; joining every pair has 0.28."""
+    """Measured over eight seeds: 0.44 to 0.65, 0.67 to 0.85 and 0.88 to 0.96; joining every pair has 0.28."""
     model = GraphicalLassoCV(selection=selection, random_state=0).fit(draw(300, seed))
     assert edge_f1(model.precision_) > least
     assert 0.02 < model.l1_penalty_ < 0.6
@@ -473,6 +473,7 @@ def test_bad_parameters_are_named(kind, bad, sentence):
         ({"covariance": "precomputed"}, lambda t: np.triu(t.cov()), "not symmetric"),
         ({"covariance": "precomputed"}, lambda t: t.cov().mask(t.cov() > 1), "NaN"),
         ({"covariance": "precomputed"}, lambda t: np.ones((1, 1)), "n_features=1"),
+        ({"covariance": "precomputed", "scale_free": True}, lambda t: np.diag([1.0, -1.0]), "negative variance"),
         (
             {"covariance": "precomputed"},
             lambda t: pd.DataFrame(np.diag([1.0, 0.0]), columns=["a", "b"]),
@@ -485,10 +486,12 @@ def test_bad_rows_are_named(options, make, sentence):
         GraphicalLasso(**options).fit(make(frame()))
 
 
-@pytest.mark.parametrize(("selection", "where"), [("cv", "training rows of fold 0"), ("stars", "subsample of 96 rows")])
+@pytest.mark.parametrize(
+    ("selection", "where"), [("cv", "the training rows of fold 0"), ("stars", "a subsample of 96 rows")]
+)
 def test_a_column_that_is_constant_in_a_part_of_the_rows_is_named(selection, where):
     table = frame().assign(rare=np.r_[1.0, np.zeros(119)])
-    with pytest.raises(InputError, match=f"Column 'rare' is constant in .*{where}: .*bring rows in which it varies"):
+    with pytest.raises(InputError, match=f"In {where}, column 'rare' is constant: .*bring rows in which it varies"):
         GraphicalLassoCV(selection=selection, random_state=0).fit(table)
 
 

@@ -69,7 +69,7 @@ def test_ebic_finds_the_chain(seed):
     path = graphical_lasso_path(emp_cov, penalty_grid(emp_cov))
     chosen = select_by_ebic(path, emp_cov, 300)
     assert chosen.scores[chosen.index] == chosen.scores.min()
-    assert edge_f1(path[chosen.index].precision, TRUTH) > 0.6 > 3 * CHANCE  # measured: 0.68 at least
+    assert edge_f1(path[chosen.index].precision, TRUTH) > 0.6 > 3 * CHANCE  # measured: 0.65 to 0.84 over ten seeds
     sparser = select_by_ebic(path, emp_cov, 300, gamma=1.0)
     assert count_edges(path[sparser.index].precision) <= count_edges(path[chosen.index].precision)
 
@@ -80,7 +80,7 @@ def test_stars_finds_the_chain(seed):
     emp_cov = sample_covariance(X)
     chosen = stars(X, penalty_grid(emp_cov), random_state=seed)
     theta = graphical_lasso(emp_cov, chosen.l1_penalty).precision
-    assert edge_f1(theta, TRUTH) > 0.75  # measured: 0.84 at least
+    assert edge_f1(theta, TRUTH) > 0.75  # measured: 0.81 to 0.95 over ten seeds
     assert chosen.instability[chosen.index] <= 0.05
 
 
@@ -102,6 +102,19 @@ def test_stars_counts_what_it_says(rng):
     within = [l1 for l1, value in zip(penalties, expected, strict=True) if value <= 0.2]
     assert chosen.l1_penalty == min(within)
     np.testing.assert_allclose(chosen.n_edges, [f[upper].sum() for f in share])
+
+
+def test_stars_leaves_out_what_cannot_be_chosen():
+    X = draw(TRUTH, 100, 0)
+    grid = penalty_grid(sample_covariance(X))
+    chosen = stars(X, grid, n_subsamples=5, random_state=0)
+    known = ~np.isnan(chosen.instability)
+    assert known.sum() in (5, 10, 15)
+    assert known[: chosen.index + 2].all()
+    assert (np.diff(chosen.instability[known]) >= 0).all()
+    np.testing.assert_array_equal(np.isnan(chosen.n_edges), ~known)
+    cut = stars(X, grid[known], n_subsamples=5, random_state=0)
+    assert cut.l1_penalty == chosen.l1_penalty
 
 
 def test_stars_takes_the_largest_penalty_where_none_is_stable():
@@ -166,6 +179,7 @@ def test_reweighting_starts_where_it_is_told_and_keeps_known_zeros():
     emp_cov = sample_covariance(draw(TRUTH, 100, 0))
     plain = graphical_lasso(emp_cov, 0.2)
     assert adaptive_graphical_lasso(emp_cov, 0.2, n_reweights=0, first=plain) is plain
+    assert adaptive_graphical_lasso(emp_cov, 0.0, n_reweights=2, first=plain) is plain  # nothing to reweight
     from_scratch = adaptive_graphical_lasso(emp_cov, 0.2, n_reweights=1)
     again = adaptive_graphical_lasso(emp_cov, 0.2, n_reweights=1, first=plain)
     np.testing.assert_array_equal(from_scratch.precision, again.precision)

@@ -99,6 +99,7 @@ class BaseGraphicalLasso(GraphInterop, EmpiricalCovariance):  # type: ignore[mis
         location, emp_cov = np.zeros(len(X)), checked_matrix("emp_cov", X)
         if (np.diag(emp_cov) >= 0).all() and (self.scale_free or not self.penalize_diagonal):
             refuse_constant(location, np.diag(emp_cov), names)
+        self._recipe.check(emp_cov)
         return CovarianceEstimate(location, emp_cov, 0)
 
     def _keep(self, estimate: CovarianceEstimate, result: PrecisionResult) -> list[str]:

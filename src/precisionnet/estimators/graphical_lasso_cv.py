@@ -22,7 +22,7 @@ from precisionnet.precision import (
     select_by_ebic,
     stars,
 )
-from precisionnet.types import FloatArray, IndexArray
+from precisionnet.types import FloatArray
 
 SELECTIONS = ("cv", "ebic", "stars")
 
@@ -38,7 +38,7 @@ NO_EDGE = {
 class _Choice:
     index: int
     curves: dict[str, Any]
-    n_unconverged: IndexArray
+    n_unconverged: Any
 
 
 class GraphicalLassoCV(BaseGraphicalLasso):
@@ -65,8 +65,8 @@ class GraphicalLassoCV(BaseGraphicalLasso):
     ----------
     l1_penalty_ : the chosen penalty.
     cv_results_ : arrays over the penalties, largest first: ``l1_penalty``, ``n_edges`` (mean over folds or subsamples)
-        and what was chosen by: ``ebic``, ``instability``, or ``mean_score`` and ``std_score`` with each fold's
-        ``split0_score``, ``split0_l1_penalty`` and ``split0_n_edges``.
+        and what was chosen by: ``ebic``, ``instability`` (NaN where it was not needed), or ``mean_score`` and
+        ``std_score`` with each fold's ``split0_score``, ``split0_l1_penalty`` and ``split0_n_edges``.
 
     The others are those of :class:`GraphicalLasso`, fitted to all rows with ``l1_penalty_``.
     """

@@ -52,7 +52,7 @@ def adaptive_graphical_lasso(
     if first is None:
         first = graphical_lasso(emp_cov, l1_penalty, tol=tol, max_iter=max_iter, **options)  # type: ignore[arg-type]
     rounds = {**options, "init": None}
-    for _ in range(n_reweights):
+    for _ in range(n_reweights if np.any(l1_penalty) else 0):  # weights of no penalty change nothing
         weights = edge_weights(first.precision, floor)
         rounds["init"] = first.precision
         first = graphical_lasso(emp_cov, l1_penalty * weights, tol=tol, max_iter=max_iter, **rounds)  # type: ignore[arg-type]

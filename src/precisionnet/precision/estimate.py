@@ -53,12 +53,11 @@ def estimate_covariance(
     assume_centered: bool = False,
     scale_free: bool = False,
     names: Sequence[Any] | None = None,
-    where: str = "",
 ) -> CovarianceEstimate:
     """Estimate from X (n_samples, n_features), NaN where a value is missing.
 
-    ``scale_free`` shrinks correlations instead of covariances, so that the columns' units do not matter. ``names`` and
-    ``where`` ("in the training rows of fold 2") are for error messages.
+    ``scale_free`` shrinks correlations instead of covariances, so that the columns' units do not matter; ``names`` are
+    the columns' names for error messages.
     """
     names = range(X.shape[1]) if names is None else names
     present = present_values(X, names)
@@ -66,12 +65,12 @@ def estimate_covariance(
         listed = some([names[int(i)] for i in np.flatnonzero(~present.all(axis=0))])
         raise InputError(f"Column {listed} has missing values: set missing='pairwise' or missing='em'.")
     if covariance == "nonparanormal":
-        ranked = _moments(column_ranks(X), present, missing, False, names, where)
+        ranked = _moments(column_ranks(X), present, missing, False, names)
         zeros = np.zeros(X.shape[1])
         return CovarianceEstimate(
             zeros, skeptic(ranked.emp_cov), ranked.n_samples, NormalScores.fit(X), note=ranked.note
         )
-    plain = _moments(X, present, missing, assume_centered, names, where)
+    plain = _moments(X, present, missing, assume_centered, names)
     if covariance == "empirical":
         return plain
     deviation = np.sqrt(np.diag(plain.emp_cov)) if scale_free else np.ones(X.shape[1])
@@ -100,7 +99,7 @@ def estimate_from_moments(
     location = np.zeros(len(moments.mean)) if assume_centered else moments.mean
     emp_cov = moments.second_moment if assume_centered else moments.covariance
     names = range(len(location)) if names is None else names
-    refuse_constant(location, np.diag(emp_cov), names, f"in the {moments.n} rows so far")
+    refuse_constant(location, np.diag(emp_cov), names)
     if covariance == "oas":
         deviation = np.sqrt(np.diag(emp_cov)) if scale_free else np.ones(len(location))
         unit_cov = emp_cov / np.outer(deviation, deviation)
@@ -109,17 +108,17 @@ def estimate_from_moments(
 
 
 def _moments(
-    X: FloatArray, present: BoolArray, missing: str, assume_centered: bool, names: Sequence[Any], where: str
+    X: FloatArray, present: BoolArray, missing: str, assume_centered: bool, names: Sequence[Any]
 ) -> CovarianceEstimate:
     n_samples = int(present.any(axis=1).sum())
     if present.all():
         moments = RunningMoments.empty(X.shape[1]).update(X)
         location = np.zeros(X.shape[1]) if assume_centered else moments.mean
         emp_cov = moments.second_moment if assume_centered else moments.covariance
-        refuse_constant(location, np.diag(emp_cov), names, where)
+        refuse_constant(location, np.diag(emp_cov), names)
         return CovarianceEstimate(location, emp_cov, n_samples, moments=moments)
     location = np.zeros(X.shape[1]) if assume_centered else np.nanmean(X, axis=0)
-    refuse_constant(location, np.nanmean((X - location) ** 2, axis=0), names, where)
+    refuse_constant(location, np.nanmean((X - location) ** 2, axis=0), names)
     if missing == "pairwise":
         emp_cov = pairwise_covariance(X, assume_centered=assume_centered, names=names)
         return CovarianceEstimate(location, emp_cov, n_samples)
@@ -127,10 +126,11 @@ def _moments(
     return CovarianceEstimate(result.mean, result.covariance, n_samples, note=result.note)
 
 
-def refuse_constant(location: FloatArray, variance: FloatArray, names: Sequence[Any], where: str = "") -> None:
+def refuse_constant(location: FloatArray, variance: FloatArray, names: Sequence[Any]) -> None:
     """A spread of eps * |mean| is rounding, not a spread."""
     flat = np.flatnonzero(np.sqrt(variance) <= 16 * np.finfo(float).eps * np.abs(location))
     if len(flat):
         listed = some([names[int(i)] for i in flat])
-        there, remedy = (f" {where}", "drop it, or bring rows in which it varies") if where else ("", "drop it")
-        raise InputError(f"Column {listed} is constant{there}: a constant has no precision; {remedy}.")
+        raise InputError(
+            f"Column {listed} is constant: a constant has no precision; drop it, or bring rows in which it varies."
+        )

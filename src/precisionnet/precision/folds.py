@@ -55,7 +55,7 @@ def fold_path(
     number: int,
 ) -> FoldPath:
     """One fold."""
-    estimate = recipe.estimate(training, names, where=f"in the training rows of fold {number}")
+    estimate = recipe.estimate(training, names, where=f"the training rows of fold {number}")
     grid = recipe.grid(estimate.emp_cov, penalties) if isinstance(penalties, int) else penalties
     results = recipe.path(estimate.emp_cov, grid)
     rows = estimate.in_units(left_out)

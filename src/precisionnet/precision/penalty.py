@@ -29,6 +29,8 @@ class Penalty(NamedTuple):
         """From a number or a symmetric matrix."""
         if np.ndim(l1) == 0:
             return cls(float(l1), np.ones(n), NO_MATRIX)
+        if not np.any(l1):
+            return cls(0.0, np.ones(n), NO_MATRIX)
         return cls(1.0, np.ones(n), np.ascontiguousarray(l1, dtype=np.float64))
 
     @property

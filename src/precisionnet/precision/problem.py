@@ -151,8 +151,8 @@ def _with_known_zeros(l1_penalty: float | FloatArray, known_zeros: BoolArray | N
     mask = mask.astype(bool)
     if mask.diagonal().any():
         raise InputError(
-            f"known_zeros contradicts itself: the diagonal of a precision matrix is positive, but "
-            f"{_variables(mask.diagonal())} is masked."
+            "known_zeros contradicts itself: the diagonal of a precision matrix is positive and cannot be masked "
+            f"({_variables(mask.diagonal())})."
         )
     if not np.array_equal(mask, mask.T):
         i, j = np.argwhere(mask != mask.T)[0]

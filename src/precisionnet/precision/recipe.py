@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from precisionnet.errors import InputError
 from precisionnet.precision.adaptive import adaptive_graphical_lasso
 from precisionnet.precision.correlation import to_correlation
 from precisionnet.precision.estimate import CovarianceEstimate, estimate_covariance
@@ -40,16 +41,21 @@ class Recipe:
     max_iter: int = 2000
 
     def estimate(self, X: FloatArray, names: Sequence[Any] | None = None, where: str = "") -> CovarianceEstimate:
-        """The covariance of rows."""
-        return estimate_covariance(
-            X,
-            self.covariance,
-            self.missing,
-            assume_centered=self.assume_centered,
-            scale_free=self.scale_free,
-            names=names,
-            where=where,
-        )
+        """The covariance of rows; ``where`` ("the training rows of fold 2") says which, should they be refused."""
+        try:
+            return estimate_covariance(
+                X,
+                self.covariance,
+                self.missing,
+                assume_centered=self.assume_centered,
+                scale_free=self.scale_free,
+                names=names,
+            )
+        except InputError as error:
+            if not where:
+                raise
+            sentence = str(error)
+            raise InputError(f"In {where}, {sentence[0].lower()}{sentence[1:]}") from None
 
     def check(self, emp_cov: FloatArray) -> None:
         """Refuse a covariance or a mask that no solver takes, before anything is built on them."""
@@ -72,7 +78,7 @@ class Recipe:
         self, X: FloatArray, l1_penalties: FloatArray, names: Sequence[Any] | None = None
     ) -> list[PrecisionResult]:
         """The same from rows."""
-        return self.path(self.estimate(X, names, f"in a subsample of {len(X)} rows").emp_cov, l1_penalties)
+        return self.path(self.estimate(X, names, f"a subsample of {len(X)} rows").emp_cov, l1_penalties)
 
     def l1_max(self, emp_cov: FloatArray) -> float:
         """The smallest penalty whose graph is empty."""

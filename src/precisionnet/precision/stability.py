@@ -4,8 +4,9 @@ r"""Choosing a penalty by the stability of its graph: StARS (Liu, Roeder and Was
 
 Regime: a graph is wanted that other rows of the same kind would give, too; it prefers an edge too many to one too few.
 Rows are drawn without replacement, 10 sqrt(T) of T where T > 144 and 0.8 T otherwise. D is made monotone (the largest
-so far, coming from the empty graph), and the smallest penalty that stays within the threshold is chosen. The subsamples
-are drawn before any work is handed out, so that the number of workers changes no bit.
+so far, coming from the empty graph), and the smallest penalty that stays within the threshold is chosen. Penalties are
+taken a few at a time from the largest down, and none after the threshold is passed: those would cost the most and
+cannot be chosen. The subsamples are drawn before any work is handed out: the number of workers changes no bit.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from precisionnet.precision.covariance import sample_covariance
 from precisionnet.precision.path import graphical_lasso_path
 from precisionnet.precision.result import PrecisionResult
 from precisionnet.precision.workers import in_workers
-from precisionnet.types import BoolArray, FloatArray, IndexArray
+from precisionnet.types import BoolArray, FloatArray
 
 FEW_ROWS = 144
+STAGE = 5
+"""Penalties that are solved before the threshold is looked at."""
 
 PathOfRows = Callable[[FloatArray, FloatArray], Sequence[PrecisionResult]]
 """From rows and penalties to a result a penalty."""
@@ -36,10 +39,10 @@ class StarsChoice:
     l1_penalty: float
     index: int
     instability: FloatArray
-    """D, made monotone."""
+    """D, made monotone; NaN for penalties that could not be chosen any more and were left out, here and below."""
     n_edges: FloatArray
     """Mean over the subsamples."""
-    n_unconverged: IndexArray
+    n_unconverged: FloatArray
     """Subsamples whose solution did not reach the tolerance."""
 
 
@@ -63,6 +66,8 @@ def stars(
     X = np.asarray(X, dtype=np.float64)
     penalties = np.asarray(l1_penalties, dtype=np.float64)
     size = stars_subsample_size(len(X)) if subsample_size is None else subsample_size
+    if penalties.ndim != 1 or len(penalties) == 0:
+        raise InputError("l1_penalties must be a list of numbers, at least one.")
     if not 0.0 < threshold < 0.5:
         raise InputError(f"threshold must be between 0 and 0.5, the largest instability there is, got {threshold}.")
     if not n_subsamples >= 2:
@@ -74,16 +79,23 @@ def stars(
     rng = np.random.default_rng(random_state)
     draws = [np.sort(rng.choice(len(X), size, replace=False)) for _ in range(n_subsamples)]
     path = path or partial(_plain_path, options=options)
-    solved = in_workers(_graphs, ((X[rows], penalties, path) for rows in draws), n_jobs)
-    frequency = np.mean([graphs for graphs, _ in solved], axis=0)
-    per_penalty = 2.0 * np.mean(frequency * (1.0 - frequency), axis=1)
     order = np.argsort(-penalties, kind="stable")
-    instability = np.empty(len(penalties))
-    instability[order] = np.maximum.accumulate(per_penalty[order])
+    instability, n_edges, n_unconverged = np.full((3, len(penalties)), np.nan)
+    largest = 0.0
+    for begin in range(0, len(order), STAGE):
+        stage = order[begin : begin + STAGE]
+        solved = in_workers(_graphs, ((X[rows], penalties[stage], path) for rows in draws), n_jobs)
+        frequency = np.mean([graphs for graphs, _ in solved], axis=0)
+        unstable = 2.0 * np.mean(frequency * (1.0 - frequency), axis=1)
+        instability[stage] = np.maximum.accumulate(np.maximum(unstable, largest))
+        n_edges[stage] = frequency.sum(axis=1)
+        n_unconverged[stage] = np.sum([~converged for _, converged in solved], axis=0)
+        largest = float(instability[stage[-1]])
+        if largest > threshold:
+            break
     within = order[instability[order] <= threshold]
     index = int(within[-1] if len(within) else order[0])
-    n_unconverged = np.sum([~converged for _, converged in solved], axis=0)
-    return StarsChoice(float(penalties[index]), index, instability, frequency.sum(axis=1), n_unconverged)
+    return StarsChoice(float(penalties[index]), index, instability, n_edges, n_unconverged)
 
 
 def stars_subsample_size(n_samples: int) -> int:

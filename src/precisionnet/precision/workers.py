@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from joblib import Parallel, delayed  # type: ignore[import-untyped]
+from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 Result = TypeVar("Result")
