@@ -135,6 +135,7 @@ def test_other_units_give_the_same_answer(factor, rng):
 @pytest.mark.parametrize(("rows", "tol", "dtype"), [(120, 1e-6, np.float32), (20, 1e-10, np.float64)])
 def test_single_precision_falls_back_to_double_where_the_certificate_asks_for_it(monkeypatch, rng, rows, tol, dtype):
     monkeypatch.setattr(block_descent_module, "SINGLE_PRECISION_FROM", 10)
+    monkeypatch.setattr(block_descent_module, "SINGLE_PRECISION_TOL", 0.0)
     emp_cov = sample_covariance(rng.normal(size=(rows, 60)))
     solved = block_descent_module.block_descent(emp_cov, Penalty.of(0.05, 60), tol=tol, max_iter=200)
     assert solved.verdict.gap <= tol

@@ -14,23 +14,24 @@ How this differs from the textbook:
   singular S) a column is solved again until none is left out;
 - the start is (1 - e) S + e diag(S) with e as large as the box allows: positive definite for any covariance;
 - it stops on the certificate of ``certificate.py``, which needs neither a Cholesky factor nor an inverse;
-- above ``SINGLE_PRECISION_FROM`` columns W is stored in single precision, until the certificate asks for more.
+- from ``SINGLE_PRECISION_FROM`` columns on W is stored in single precision, until the certificate, always evaluated in
+  double, asks for more.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from precisionnet.precision.certificate import SparseSymmetric, Verdict, divergence, divergence_bound
 from precisionnet.precision.column import solve_column
 from precisionnet.precision.compiled import compiled
-from precisionnet.precision.penalty import Penalty, row_of
+from precisionnet.precision.penalty import NO_MATRIX, Penalty, row_of
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
-SINGLE_PRECISION_FROM = 4096
+SINGLE_PRECISION_FROM, SINGLE_PRECISION_TOL = 400, 1e-8
 QUICK_SWEEPS, QUICK_PASSES = 3, 20
 CAREFUL_ROUNDS, CAREFUL_PASSES = 50, 400
 FIRST_CAPACITY = 64
@@ -119,7 +120,8 @@ def _descend(
 ) -> tuple[Descent | None, float]:
     """Sweep to the end: the best point, if W stayed definite or one was certified, and what is left of the budget."""
     n = len(S)
-    W = feasible_start(S, penalty, None if start is None else start[1])
+    single = n >= SINGLE_PRECISION_FROM and tol >= SINGLE_PRECISION_TOL and quick_sweeps > 0
+    W = feasible_start(S, penalty, None if start is None else start[1], np.float32 if single else np.float64)
     columns = Columns.of(None if start is None else start[0], n)
     theta_diagonal = np.empty(n)
     best: tuple[Verdict, SparseSymmetric] | None = None
@@ -153,18 +155,16 @@ def _descend(
     return Descent(theta.toarray(), W, verdict, sweep_number), budget
 
 
-def feasible_start(S: FloatArray, penalty: Penalty, near: FloatArray | None = None) -> FloatArray:
+def feasible_start(
+    S: FloatArray, penalty: Penalty, near: FloatArray | None = None, dtype: type[np.floating[Any]] = np.float64
+) -> FloatArray:
     """S + e (near - S), by default with near = diag(S), and e <= 1 as large as the box |W - S| <= penalty allows.
 
     Positive definite where ``near`` is and S is semi-definite. A start outside the box would not do: there may be no
     positive definite W with the other columns as they are.
     """
-    n = len(S)
-    if near is None:
-        W = np.empty((n, n), dtype=np.float32 if n >= SINGLE_PRECISION_FROM else np.float64)
-        near = np.empty((0, 0))
-    else:
-        W = np.empty((n, n), dtype=near.dtype)
+    W = np.empty(S.shape, dtype=dtype)
+    near = NO_MATRIX if near is None else np.asarray(near, dtype=np.float64)
     _blend(S, near, _largest_share(S, near, *penalty), W)
     return W
 

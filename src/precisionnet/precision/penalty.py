@@ -59,14 +59,6 @@ class Penalty(NamedTuple):
         """sum_{i != j} penalty_ij |theta_ij|; a known zero that is zero costs nothing."""
         return float(_norm(theta, *self))
 
-    @property
-    def smallest(self) -> float:
-        """The smallest off-diagonal penalty."""
-        if self.uniform:
-            return float(self.l1 * np.min(self.unit) ** 2)
-        off = ~np.eye(len(self.matrix), dtype=bool)
-        return float(self.matrix[off].min()) if len(self.matrix) > 1 else 0.0
-
 
 @compiled
 def row_of(l1: float, unit: FloatArray, matrix: FloatArray, j: int, out: FloatArray) -> None:
