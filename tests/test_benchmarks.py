@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from benchmarks.precision import hard
 from benchmarks.precision.graphs import DEGREE, SMALLEST_EIGENVALUE, sample_correlation, sparse_precision
 from benchmarks.precision.measure import Attempt, climb, prove, relative_gap
