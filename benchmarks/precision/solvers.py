@@ -73,7 +73,7 @@ class Ours(Solver):
         """It solves all of them."""
 
     def warm_up(self) -> None:
-        """Double precision, then the kernels in single precision that larger problems use; kept on disk once compiled."""
+        """Both sets of kernels: larger problems use single precision. They are kept on disk once compiled."""
         super().warm_up()
         size = 500
         emp_cov = 0.5 ** np.abs(np.subtract.outer(np.arange(float(size)), np.arange(float(size))))

@@ -35,6 +35,7 @@ class Newton(NamedTuple):
     """Where the iteration ended."""
 
     theta: FloatArray
+    log_det: float
     verdict: Verdict
     n_iter: int
 
@@ -48,15 +49,16 @@ def newton(
     *,
     tol: float,
     max_iter: int,
-) -> Newton:
-    """Minimise F from a positive definite ``start`` to a gap of ``tol`` (over N)."""
+) -> Newton | None:
+    """Minimise F from ``start`` to a gap of ``tol`` (over N); None where that is not positive definite."""
     n = len(emp_cov)
     theta = start
     factor = try_cholesky(theta)
-    assert factor is not None, "newton needs a positive definite start"
+    if factor is None:
+        return None
     value = _objective(theta, factor, emp_cov, penalty, anchor, coupling)
     iteration = 0
-    best = Newton(theta, Verdict(np.inf, np.inf), 0)
+    best = Newton(theta, log_det_from_cholesky(factor), Verdict(np.inf, np.inf), 0)
     while True:
         W = inverse_from_cholesky(factor)
         gradient, squared, largest = _gradient(emp_cov, W, theta, anchor, coupling, *penalty)
@@ -65,7 +67,8 @@ def newton(
             target = emp_cov + coupling * (theta - anchor)
             gap = min(gap, exact_divergence(theta, fitted_dual(theta, W, target, penalty.dense())))
         if gap / n < best.verdict.gap:
-            best = Newton(theta, Verdict(gap / n, largest * float(np.diag(theta).max())), iteration)
+            verdict = Verdict(gap / n, largest * float(np.diag(theta).max()))
+            best = Newton(theta, log_det_from_cholesky(factor), verdict, iteration)
         if gap <= tol * n or iteration == max_iter:
             return best._replace(n_iter=iteration)
         iteration += 1

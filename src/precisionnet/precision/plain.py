@@ -38,6 +38,8 @@ class Solved(NamedTuple):
     n_iter: int
     exhausted: bool
     """Whether more iterations were not allowed (True) or would not have helped (False)."""
+    log_det: float | None = None
+    """Of theta, where it was factorised on the way."""
 
 
 def solve_plain(

@@ -24,7 +24,7 @@ from precisionnet.linalg import (
     try_cholesky,
 )
 from precisionnet.precision.certificate import Verdict, exact_divergence
-from precisionnet.precision.newton import newton
+from precisionnet.precision.newton import Newton, newton
 from precisionnet.precision.plain import Solved, Start, power_of_two_units, solve_plain
 from precisionnet.precision.problem import Problem, checked_matrix, normal_form
 from precisionnet.precision.result import PrecisionResult, Status
@@ -92,8 +92,10 @@ def check_stopping(tol: float, max_iter: int) -> None:
 
 
 def starting_point(init: FloatArray, problem: Problem) -> Start | None:
-    """A caller's matrix with its inverse; None where it has none."""
+    """A caller's matrix, for block descent with its inverse; None where it has none."""
     phi = checked_matrix("init", init, like=problem.size) + problem.ridge * np.eye(problem.size)
+    if problem.anchor is not None:
+        return Start(phi, phi)  # newton factorises it itself, and needs no more
     factor = try_cholesky(phi)
     return None if factor is None else Start(phi, inverse_from_cholesky(factor))
 
@@ -107,13 +109,15 @@ def solve(
         solved, active = free, False
     else:
         solved, active = _with_bounds(problem, free, tol, max_iter)
-    phi, verdict = solved.theta, solved.verdict
-    factor = try_cholesky(phi)
-    if factor is None:  # rounding at the edge of the cone
-        phi, verdict = into_spectral_box(symmetrize(phi), *_rounding_box(phi)), Verdict(np.inf, np.inf)
+    phi, verdict, log_det = solved.theta, solved.verdict, solved.log_det
+    if log_det is None:
         factor = try_cholesky(phi)
-        assert factor is not None
-    objective = problem.objective(phi, log_det_from_cholesky(factor))
+        if factor is None:  # rounding at the edge of the cone
+            phi, verdict = into_spectral_box(symmetrize(phi), *_rounding_box(phi)), Verdict(np.inf, np.inf)
+            factor = try_cholesky(phi)
+            assert factor is not None
+        log_det = log_det_from_cholesky(factor)
+    objective = problem.objective(phi, log_det)
     gap = verdict.gap * problem.size / max(problem.size, abs(objective))
     status: Status
     if unbounded and not np.isfinite(problem.high):
@@ -169,12 +173,16 @@ def _inverse(problem: Problem) -> tuple[Solved, bool]:
 
 
 def _coupled(problem: Problem, anchor: FloatArray, start: Start | None, tol: float, max_iter: int) -> Solved:
-    theta = _diagonal_start(problem, anchor) if start is None else start.theta
-    steps = newton(
-        problem.emp_cov, problem.penalty, anchor, problem.coupling, theta, tol=tol, max_iter=min(max_iter, NEWTON_STEPS)
-    )
+    def steps_from(theta: FloatArray) -> Newton | None:
+        limit = min(max_iter, NEWTON_STEPS)
+        return newton(problem.emp_cov, problem.penalty, anchor, problem.coupling, theta, tol=tol, max_iter=limit)
+
+    steps = None if start is None else steps_from(start.theta)
+    steps = steps or steps_from(_diagonal_start(problem, anchor))
+    assert steps is not None, "a positive diagonal is positive definite"
     if steps.verdict.gap <= tol or max_iter < NEWTON_STEPS:
-        return Solved(steps.theta, steps.theta, steps.verdict, steps.n_iter, steps.n_iter >= max_iter)
+        exhausted = steps.n_iter >= max_iter
+        return Solved(steps.theta, steps.theta, steps.verdict, steps.n_iter, exhausted, steps.log_det)
     split = solve_by_splitting(
         problem.emp_cov,
         problem.penalty.dense(),
