@@ -168,6 +168,18 @@ def test_known_zeros_are_zero_and_the_rest_is_optimal(rng, coupling, spectral_bo
     assert solved.converged, solved.message
     assert (solved.precision[mask] == 0).all()
     assert (solved.precision[~mask] != 0).mean() > 0.5
+    warm = graphical_lasso(
+        emp_cov,
+        0.02,
+        known_zeros=mask,
+        coupling=coupling,
+        anchor=anchor,
+        spectral_bound=spectral_bound,
+        tol=1e-8,
+        init=np.eye(n) + 0.01,
+    )
+    assert (warm.precision[mask] == 0).all()
+    assert warm.objective == pytest.approx(solved.objective, abs=1e-6)
     if not coupling and spectral_bound is None:
         assert kkt_residual(solved.precision, emp_cov, np.where(mask, np.inf, 0.02)) < 1e-4
 

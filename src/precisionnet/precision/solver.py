@@ -94,6 +94,8 @@ def check_stopping(tol: float, max_iter: int) -> None:
 def starting_point(init: FloatArray, problem: Problem) -> Start | None:
     """A caller's matrix, for block descent with its inverse; None where it has none."""
     phi = checked_matrix("init", init, like=problem.size) + problem.ridge * np.eye(problem.size)
+    if not problem.penalty.uniform:
+        phi[np.isinf(problem.penalty.matrix)] = 0.0  # known zeros
     if problem.anchor is not None:
         return Start(phi, phi)  # newton factorises it itself, and needs no more
     factor = try_cholesky(phi)
