@@ -65,6 +65,22 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), (page.name, target)
 
 
+def test_speeds_in_the_readme_are_the_committed_rows():
+    rows = pd.read_csv(ROOT / "results" / "precision_bench.csv").set_index(["problem", "n", "solver"])
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    def times_slower(n: int, solver: str) -> str:
+        if ("sparse_rule", n, solver) not in rows.index:
+            return "–"
+        row = rows.loc[("sparse_rule", n, solver)]
+        return f"{'>= ' if row.status == 'timeout' else ''}{row.ratio_to_ours:.0f}x"
+
+    for n in (200, 500, 1000, 2000):
+        ours = rows.loc[("sparse_rule", n, "precisionnet")]
+        peers = [times_slower(n, solver) for solver in ("scikit-learn", "scikit-learn tuned", "skglm", "R glasso")]
+        assert f"| {n} | {1000 * ours.seconds:.3g} ms | {ours.inversions:.1f} | {' | '.join(peers)} |" in text
+
+
 def test_results_in_the_readme_are_the_committed_rows():
     rows = pd.read_csv(ROOT / "results" / "abide_defaults.csv")
     text = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What was asked of the solver, and whether the rows show it."""
+"""Targets of the solver, and whether the rows meet them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Target(NamedTuple):
 
 
 def targets(rows: Sequence[Row]) -> list[Target]:
-    """All of them, in the order of the issue."""
+    """All of them."""
     sizes = (200, 40), (500, 50), (1000, 100), (2000, 150)
     found = [_ratio(rows, SPARSE, n, least, peer) for peer in SCIKIT_LEARN for n, least in sizes]
     found += [_inversions(rows, SPARSE, n, most) for n, most in ((1000, 2.0), (2000, 1.5))]

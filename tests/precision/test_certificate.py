@@ -84,6 +84,19 @@ def test_with_a_binding_bound_it_is_still_above_the_true_gap(seed, share):
         assert bounded_divergence(theta, K, 1e-3 * high, high) >= true - 1e-7
 
 
+@pytest.mark.parametrize("n", [6, 9, 12])
+def test_rounding_is_not_mistaken_for_a_proof(n):
+    """Hilbert matrices: nearly singular, and their inverse is known in whole numbers."""
+    from scipy.linalg import hilbert, invhilbert
+
+    emp_cov = hilbert(n)
+    solved = graphical_lasso(emp_cov, 0.0)
+    optimum = n - np.linalg.slogdet(invhilbert(n))[1]
+    true = abs(solved.objective - optimum) / max(n, abs(optimum))
+    assert solved.gap >= 0.1 * true
+    np.linalg.cholesky(solved.precision)
+
+
 def test_sparse_rows_hold_what_the_dense_matrix_holds(rng):
     dense = rng.normal(size=(7, 7)) * (rng.uniform(size=(7, 7)) < 0.4)
     dense = dense + dense.T

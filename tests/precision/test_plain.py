@@ -184,6 +184,29 @@ def test_known_zeros_are_zero_and_the_rest_is_optimal(rng, coupling, spectral_bo
         assert kkt_residual(solved.precision, emp_cov, np.where(mask, np.inf, 0.02)) < 1e-4
 
 
+def test_a_start_that_ignores_the_known_zeros_is_not_believed(rng):
+    emp_cov = sample_covariance(rng.normal(size=(60, 6)) @ (np.eye(6) + 0.4))
+    mask = np.zeros((6, 6), dtype=bool)
+    mask[0, 1] = mask[1, 0] = True
+    for options in ({}, {"coupling": 1e-3, "anchor": np.eye(6)}, {"spectral_bound": 0.5}):
+        free = graphical_lasso(emp_cov, 0.01, **options)
+        assert free.precision[0, 1] != 0
+        solved = graphical_lasso(emp_cov, 0.01, known_zeros=mask, init=free.precision, **options)
+        assert solved.converged, solved.message
+        assert solved.precision[0, 1] == 0
+    hopeless = graphical_lasso(np.ones((6, 6)), 0.0, known_zeros=mask, max_iter=50)
+    assert hopeless.precision[0, 1] == 0
+    assert not hopeless.converged
+    assert hopeless.gap == np.inf
+
+
+def test_a_singular_covariance_without_a_penalty_is_held_by_a_distant_bound(rng):
+    emp_cov = 1e4 * sample_covariance(rng.normal(size=(3, 5)))
+    solved = graphical_lasso(emp_cov, 0.0, spectral_bound=1e-2, max_iter=5000)
+    assert solved.status in ("optimal", "max_iter")
+    assert solved.bound_active
+
+
 def test_known_zeros_alone_fit_the_covariance_on_the_edges(rng):
     """Dempster's covariance selection: no penalty, W = C wherever theta may be non-zero."""
     emp_cov = sample_covariance(rng.normal(size=(60, 5)))

@@ -56,7 +56,7 @@ class GraphicalLassoCV(BaseGraphicalLasso):
     ebic_gamma : weight of the number of possible graphs; 0 is the ordinary BIC.
     stars_threshold, n_subsamples : instability allowed, and subsamples to measure it on.
     n_samples : rows behind a precomputed covariance, for "ebic".
-    n_jobs : workers, as joblib has them; they change no bit of the result.
+    n_jobs : workers, as joblib has them; they do not change the result.
     random_state : draws the subsamples of "stars".
 
     The others are those of :class:`GraphicalLasso`.

@@ -36,12 +36,13 @@ QUICK_SWEEPS, QUICK_PASSES = 3, 20
 CAREFUL_ROUNDS, CAREFUL_PASSES = 50, 400
 FIRST_CAPACITY = 64
 FIRST_TOLERANCE = 1e-3
-TOLERANCE_FLOOR = 1e-13
+TIGHT, TIGHTEST = 1e-13, 1e-15
 OUTSIDE, ROUNDING = 1.0 + 1e-6, 1e-13
 STALLED_SWEEPS = 60
 NEAR = 0.1
 """Relative gap below which an unfinished descent is a better start for another solver than none."""
-WORTH_CERTIFYING = 100.0
+WORTH_CERTIFYING = 25.0
+"""The gap after a sweep is about a thirtieth of the squared change of W in it."""
 BUDGET, SMALLEST_BUDGET = 100, 1e9
 """Multiplications, over N^3, after which splitting would have been done: dense answers of nearly singular problems."""
 
@@ -81,7 +82,7 @@ class Columns:
 
 
 class Descent(NamedTuple):
-    """Where the descent ended: a precision matrix, the dual point it was certified with, and how good it is."""
+    """Where the descent ended: the best precision matrix, the last W, and how good the first is."""
 
     theta: FloatArray
     dual: FloatArray
@@ -127,7 +128,7 @@ def _descend(
     best: tuple[Verdict, SparseSymmetric] | None = None
     last_best = sweep_number = 0
     moved, fresh = 0.0, start is None
-    tightest = min(TOLERANCE_FLOOR, 1e-4 * tol)
+    tightest = max(min(TIGHT, 1e-4 * tol), TIGHTEST)
     for sweep_number in range(1, max_iter + 1):
         careful = sweep_number > quick_sweeps
         tolerance = max(FIRST_TOLERANCE * 10.0 ** (1 - sweep_number), tightest) if quick_sweeps else tightest
@@ -275,7 +276,7 @@ def _sweep(
                 schur -= value[j, a] * w[index[j, a]]
             if carefully and not schur > 0.0:
                 return j, -1, moved, work
-            carefully, column_tol = True, TOLERANCE_FLOOR
+            carefully, column_tol = True, TIGHT
         theta_diagonal[j] = 1.0 / schur
         for i in range(N):
             change = w[i] - W[j, i]

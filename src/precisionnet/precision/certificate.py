@@ -83,8 +83,11 @@ def divergence_bound(theta: SparseSymmetric, W: FloatArray, S: FloatArray, penal
 def divergence(theta: SparseSymmetric, W: FloatArray, S: FloatArray, penalty: Penalty) -> Verdict:
     """The gap of the plain problem, exactly; infinite where theta or K is not positive definite."""
     dense = theta.toarray()
+    residual = float(_error_norms(*theta, W, S, *penalty)[2])
+    if not np.isfinite(penalty.norm(dense)):  # a known zero that is not zero
+        return Verdict(np.inf, residual)
     K = fitted_dual(dense, W, S, penalty.dense())
-    return Verdict(exact_divergence(dense, K) / len(S), float(_error_norms(*theta, W, S, *penalty)[2]))
+    return Verdict(exact_divergence(dense, K) / len(S), residual)
 
 
 def fitted_dual(theta: FloatArray, W: FloatArray, target: FloatArray, penalty: FloatArray) -> FloatArray:
@@ -101,12 +104,17 @@ def exact_divergence(theta: FloatArray, K: FloatArray) -> float:
     if factors[0] is None or factors[1] is None:
         return np.inf
     log_dets = log_det_from_cholesky(factors[0]), log_det_from_cholesky(factors[1])
-    return above_rounding(float(np.vdot(theta, K)), -float(len(theta)), -log_dets[0], -log_dets[1])
+    return above_rounding(theta, K, -float(len(theta)), -log_dets[0], -log_dets[1])
 
 
-def above_rounding(*terms: float) -> float:
-    """Their sum, or what rounding leaves unknown of it: no smaller gap can be proved."""
-    return max(sum(terms), 4.0 * float(np.finfo(float).eps) * sum(abs(term) for term in terms))
+def above_rounding(theta: FloatArray, K: FloatArray, *terms: float) -> float:
+    """tr(theta K) + the terms, or what rounding leaves unknown of it: no smaller gap can be proved.
+
+    A gap is never negative: a negative sum is all rounding, and says how large that is.
+    """
+    total = float(np.vdot(theta, K)) + sum(terms)
+    summed = float(np.vdot(np.abs(theta), np.abs(K))) + sum(abs(term) for term in terms)
+    return max(abs(total), 4.0 * float(np.finfo(float).eps) * summed)
 
 
 @compiled
@@ -200,7 +208,6 @@ def _symmetric_rows(
             total[index[i, a]] -= 0.5 * value[i, a] * diagonal[i]
         for k in range(begin[i], begin[i + 1]):
             total[across[k]] += 0.5 * across_value[k]
-        total[i] = diagonal[i]
         out_index[filled], out_value[filled] = i, diagonal[i]
         filled += 1
         total[i] = 0.0

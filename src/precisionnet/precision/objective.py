@@ -3,7 +3,7 @@ r"""The graphical-lasso loss, eq. (6) of the paper, with the coupling of problem
     L_GL(theta) = tr(C theta) - log det(theta + ridge I) + l1_penalty * sum_{i != j} |theta_ij|
     F(theta)    = L_GL(theta) + coupling / 2 * || theta - anchor ||_F^2
 
-Small pure functions; the solver in ``splitting.py`` is made of them, and the tests judge it by them.
+Small pure functions: the loss is what the joint method reports, and the tests judge the solvers by both.
 """
 
 from __future__ import annotations

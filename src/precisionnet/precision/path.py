@@ -41,7 +41,10 @@ def graphical_lasso_path(
 ) -> list[PrecisionResult]:
     """One result a penalty, in the order given; ``options`` are those of ``graphical_lasso`` (not ``init``)."""
     check_stopping(tol, max_iter)
-    penalties = np.asarray(l1_penalties, dtype=np.float64)
+    try:
+        penalties = np.asarray(l1_penalties, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("l1_penalties must be a list of numbers, at least one.") from None
     if penalties.ndim != 1 or len(penalties) == 0:
         raise InputError("l1_penalties must be a list of numbers, at least one.")
     if "init" in options:

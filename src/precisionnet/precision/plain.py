@@ -61,7 +61,7 @@ def solve_plain(
     unit = power_of_two_units(diagonal)
     groups = components(emp_cov, penalty) if screen else [np.arange(n)]
     if len(groups) == 1:
-        return _solve_component(emp_cov, penalty, unit, start, tol, max_iter)
+        return _solve_component(emp_cov, penalty, unit, start, tol, max_iter, keep_dual)
     theta = np.zeros((n, n))
     dual = np.zeros((n, n)) if keep_dual else theta
     gap, residual, n_iter, exhausted = 0.0, 0.0, 0, False
@@ -73,7 +73,9 @@ def solve_plain(
                 dual[only, only] = diagonal[only]
             continue
         inner = None if start is None else Start(_block(start.theta, members), _block(start.dual, members))
-        solved = _solve_component(_block(emp_cov, members), penalty.block(members), unit[members], inner, tol, max_iter)
+        solved = _solve_component(
+            _block(emp_cov, members), penalty.block(members), unit[members], inner, tol, max_iter, keep_dual
+        )
         _place(solved.theta, members, theta)
         if keep_dual:
             _place(solved.dual, members, dual)
@@ -89,13 +91,19 @@ def power_of_two_units(variance: FloatArray) -> FloatArray:
 
 
 def _solve_component(
-    emp_cov: FloatArray, penalty: Penalty, unit: FloatArray, start: Start | None, tol: float, max_iter: int
+    emp_cov: FloatArray,
+    penalty: Penalty,
+    unit: FloatArray,
+    start: Start | None,
+    tol: float,
+    max_iter: int,
+    keep_dual: bool,
 ) -> Solved:
     S = emp_cov
     if not (unit == 1.0).all():
         S = _times_outer(emp_cov.copy(), unit)
         penalty = penalty.rescaled(unit)
-    begin = None if start is None else _matching(start, S, unit)
+    begin = None if start is None else _matching(start, S)
     descent = block_descent(S, penalty, tol=tol, max_iter=max_iter, start=begin)
     if descent is not None and (descent.verdict.gap <= tol or descent.n_iter >= max_iter):
         theta, dual, verdict, n_iter = descent
@@ -115,7 +123,9 @@ def _solve_component(
         dual = np.diag(np.diag(S)) if factor is None else inverse_from_cholesky(factor)
         theta, verdict, n_iter = split.theta, split.verdict, split.n_iter
     if S is not emp_cov:
-        theta, dual = _times_outer(theta, unit), _times_outer(dual, 1.0 / unit)
+        theta = _times_outer(theta, unit)
+        if keep_dual:  # in double: the caller's units may be beyond single precision
+            dual = _times_outer(dual.astype(np.float64), 1.0 / unit)
     return Solved(theta, dual, verdict, n_iter, n_iter >= max_iter)
 
 
@@ -132,7 +142,7 @@ def _times_outer(matrix: FloatArray, unit: FloatArray) -> FloatArray:
     return matrix
 
 
-def _matching(start: Start, S: FloatArray, unit: FloatArray) -> Start:
+def _matching(start: Start, S: FloatArray) -> Start:
     """The start in the component's units, its dual rescaled to the diagonal of S, which block descent never moves."""
     scale = np.sqrt(np.diag(S) / np.diag(start.dual))
     return Start(_times_outer(start.theta.copy(), 1.0 / scale), _times_outer(start.dual.copy(), scale))

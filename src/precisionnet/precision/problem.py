@@ -16,6 +16,7 @@ the constant -tr(C) ridge is left out.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 
@@ -77,9 +78,9 @@ def normal_form(
     emp_cov = checked_matrix("emp_cov", emp_cov)
     n = len(emp_cov)
     for name, value in {"coupling": coupling, "ridge": ridge}.items():
-        if not (_is_number(value) and value >= 0):
+        if not (is_number(value) and value >= 0):
             raise InputError(f"{name} must be a finite number >= 0, got {value}.")
-    if spectral_bound is not None and not (_is_number(spectral_bound) and spectral_bound > 0):
+    if spectral_bound is not None and not (is_number(spectral_bound) and spectral_bound > 0):
         raise InputError(f"spectral_bound must be > 0, got {spectral_bound}.")
     if anchor is None and coupling > 0:
         raise InputError("coupling > 0 needs an anchor: the matrix that theta is tied to.")
@@ -129,10 +130,13 @@ def checked_matrix(name: str, matrix: FloatArray, like: int | None = None) -> Fl
 
 def _checked_penalty(l1_penalty: float | FloatArray, n: int) -> float | FloatArray:
     if np.ndim(l1_penalty) == 0:
-        if not (_is_number(l1_penalty) and l1_penalty >= 0):
+        if not (is_number(l1_penalty) and l1_penalty >= 0):
             raise InputError(f"l1_penalty must be a finite number >= 0, got {l1_penalty}.")
         return float(l1_penalty)
-    matrix = np.asarray(l1_penalty, dtype=np.float64)
+    try:
+        matrix = np.asarray(l1_penalty, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("l1_penalty must be one number or a matrix of numbers.") from None
     if matrix.shape != (n, n):
         raise InputError(f"l1_penalty has shape {matrix.shape}: pass one number or a ({n}, {n}) matrix.")
     if not (np.isfinite(matrix).all() and (matrix >= 0).all()):
@@ -160,8 +164,11 @@ def _with_known_zeros(l1_penalty: float | FloatArray, known_zeros: BoolArray | N
     return Penalty.of(np.where(mask, np.inf, l1_penalty), n)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number | np.ndarray) and bool(np.isfinite(value))
+def is_number(value: object) -> bool:
+    """One finite real number, no text and no list."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0 and bool(np.isfinite(value))
+    return isinstance(value, int | float | np.integer | np.floating) and isfinite(value)
 
 
 def _variables(mask: BoolArray) -> str:

@@ -39,8 +39,8 @@ class PrecisionResult:
     gap: float
     """Proved bound on objective - optimum, over max(N, |objective|); infinite where nothing could be proved."""
     residual: float
-    """Largest entry of (theta + ridge I) K - I with K the dual point of the certificate: zero at the optimum. Where a
-    bound binds, the relative distance between the two halves of the splitting."""
+    """Zero at the optimum. Block descent: the largest entry of theta K - I, K the certificate's dual point. Newton: the
+    largest entry of the subgradient times the largest of theta. Splitting: the relative distance of its two halves."""
     status: Status
     bound_active: bool
     """Whether an eigenvalue lies at 0 or at the spectral bound."""

@@ -26,12 +26,12 @@ from precisionnet.linalg import (
 from precisionnet.precision.certificate import Verdict, exact_divergence
 from precisionnet.precision.newton import Newton, newton
 from precisionnet.precision.plain import Solved, Start, power_of_two_units, solve_plain
-from precisionnet.precision.problem import Problem, checked_matrix, normal_form
+from precisionnet.precision.problem import Problem, checked_matrix, is_number, normal_form
 from precisionnet.precision.result import PrecisionResult, Status
 from precisionnet.precision.splitting import solve_by_splitting, within
 from precisionnet.types import BoolArray, FloatArray
 
-SMALLEST_EIGENVALUE = 1e-12
+SMALLEST_EIGENVALUE = 1e-14
 """How far inside the cone a result stays, relative to the bound: definite, not only semi-definite."""
 NEWTON_STEPS = 60
 REGULARISED = 1e-8
@@ -85,10 +85,10 @@ def graphical_lasso(
 
 def check_stopping(tol: float, max_iter: int) -> None:
     """``tol`` and ``max_iter`` are usable."""
-    if not (np.isfinite(tol) and tol > 0):
-        raise InputError(f"tol must be a number > 0, got {tol}.")
-    if not max_iter >= 1:
-        raise InputError(f"max_iter must be at least 1, got {max_iter}.")
+    if not (is_number(tol) and tol > 0):
+        raise InputError(f"tol must be a number > 0, got {tol!r}.")
+    if not (isinstance(max_iter, int | np.integer) and max_iter >= 1):
+        raise InputError(f"max_iter must be a whole number, at least 1, got {max_iter!r}.")
 
 
 def starting_point(init: FloatArray, problem: Problem) -> Start | None:
@@ -107,7 +107,8 @@ def solve(
 ) -> tuple[PrecisionResult, Start | None]:
     """The result and, with ``keep_dual``, where a neighbouring problem should start."""
     free, unbounded = _without_bounds(problem, start, tol, max_iter, keep_dual)
-    if free is not None and within(free.theta, problem.low, problem.high):
+    bounded = np.isfinite(problem.high)
+    if free is not None and not (unbounded and bounded) and within(free.theta, problem.low, problem.high):
         solved, active = free, False
     else:
         solved, active = _with_bounds(problem, free, tol, max_iter)
@@ -120,9 +121,9 @@ def solve(
             assert factor is not None
         log_det = log_det_from_cholesky(factor)
     objective = problem.objective(phi, log_det)
-    gap = verdict.gap * problem.size / max(problem.size, abs(objective))
+    gap = verdict.gap * problem.size / max(problem.size, abs(objective)) if np.isfinite(objective) else np.inf
     status: Status
-    if unbounded and not np.isfinite(problem.high):
+    if unbounded and not bounded:
         status = "unbounded"
     elif gap <= tol:
         status = "optimal"
@@ -213,6 +214,7 @@ def _with_bounds(problem: Problem, near: Solved | None, tol: float, max_iter: in
         high=problem.high,
         tol=tol,
         max_iter=max_iter,
+        stated_low=problem.low,
     )
     exhausted = split.n_iter >= max_iter
     return Solved(split.theta, split.theta, split.verdict, split.n_iter, exhausted), split.bound_active

@@ -57,10 +57,15 @@ def solve_by_splitting(
     high: float,
     tol: float,
     max_iter: int,
+    stated_low: float | None = None,
 ) -> Split:
-    """Iterate until the gap, over N, is below ``tol`` or ``max_iter`` is reached; ``penalty`` is a dense matrix."""
-    z = start
-    rho = coupling + _curvature(start)
+    """Iterate until the gap, over N, is below ``tol`` or ``max_iter`` is reached; ``penalty`` is a dense matrix.
+
+    ``stated_low`` is the bound that the gap is proved for, where iterates stay further inside.
+    """
+    proved_low = low if stated_low is None else stated_low
+    z = np.where(np.isinf(penalty), 0.0, start)
+    rho = coupling + _curvature(z)
     dual = _dual_at(emp_cov + coupling * (z - anchor), z, penalty) / rho
     best = Split(into_spectral_box(z, low, high), Verdict(np.inf, np.inf), False, 0)
     for iteration in range(1, max_iter + 1):
@@ -78,8 +83,8 @@ def solve_by_splitting(
         primal, change = float(np.linalg.norm(t - z)), float(np.linalg.norm(z - previous))
         theta = into_spectral_box(symmetrize(z), low, high)
         K = emp_cov + coupling * (theta - anchor) + rho * symmetrize(dual)
-        gap = bounded_divergence(theta, K, low, high) / len(theta)
-        if gap < best.verdict.gap:
+        gap = bounded_divergence(theta, K, proved_low, high) / len(theta)
+        if gap < best.verdict.gap or not np.isfinite(best.verdict.gap):
             active = bool((root > high).any() or (root < low).any())
             best = Split(theta, Verdict(gap, max(primal, change) / float(np.linalg.norm(z))), active, iteration)
         if gap <= tol:
@@ -106,7 +111,7 @@ def bounded_divergence(theta: FloatArray, K: FloatArray, low: float, high: float
     upper, lower = np.maximum(inside - k, 0.0), np.maximum(k - inside, 0.0)
     paid = (high * upper.sum() if upper.any() else 0.0) - low * lower.sum()
     log_dets = log_det_from_cholesky(factor), float(np.log(inside).sum())
-    return above_rounding(float(np.vdot(theta, K)), -float(len(theta)), -log_dets[0], -log_dets[1], paid)
+    return above_rounding(theta, K, -float(len(theta)), -log_dets[0], -log_dets[1], paid)
 
 
 def within(theta: FloatArray, low: float, high: float) -> bool:

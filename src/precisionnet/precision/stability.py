@@ -6,7 +6,7 @@ Regime: a graph is wanted that other rows of the same kind would give, too; it p
 Rows are drawn without replacement, 10 sqrt(T) of T where T > 144 and 0.8 T otherwise. D is made monotone (the largest
 so far, coming from the empty graph), and the smallest penalty that stays within the threshold is chosen. Penalties are
 taken a few at a time from the largest down, and none after the threshold is passed: those would cost the most and
-cannot be chosen. The subsamples are drawn before any work is handed out: the number of workers changes no bit.
+cannot be chosen. The subsamples are drawn before any work is handed out: the number of workers changes nothing.
 """
 
 from __future__ import annotations

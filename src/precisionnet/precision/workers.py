@@ -1,4 +1,4 @@
-"""Independent solves side by side, each on one BLAS thread: the number of workers changes no bit of a result."""
+"""Independent solves side by side, each on one BLAS thread: the number of workers changes no result."""
 
 from __future__ import annotations
 
