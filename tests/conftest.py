@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,8 +19,22 @@ from precisionnet.datasets import make_gaussian_regression
 torch.set_num_threads(1)  # tiny tensors: a second thread only waits
 
 
+EVERY_KERNEL = """
+import numpy as np
+from precisionnet.precision import graphical_lasso, graphical_lasso_path
+two_groups = np.kron(np.eye(2), np.full((3, 3), 0.5)) + np.eye(6)
+graphical_lasso_path(two_groups, [0.3, 0.1])
+graphical_lasso(two_groups, np.full((6, 6), 0.1), anchor=np.eye(6), coupling=1.0)
+graphical_lasso(np.full((450, 450), 0.2) + np.eye(450), 0.1)
+"""
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Throw stale kernels away: numba sees that a kernel's own file changed, not that one it calls did."""
+    """Throw stale kernels away (numba sees that a kernel's own file changed, not that one it calls did) and compile anew.
+
+    In a process of its own, so that all others load the same machine code: a kernel that is compiled beside one loaded
+    from disk can be inlined differently, and then differ in the last bit.
+    """
     if hasattr(config, "workerinput"):
         return
     folder = Path(precisionnet.__file__).parent / "precision"
@@ -27,6 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
         with suppress(FileNotFoundError):  # another run may have thrown it away
             if kept.stat().st_mtime < newest:
                 kept.unlink()
+    subprocess.run([sys.executable, "-c", EVERY_KERNEL], check=True)
 
 
 @pytest.fixture
