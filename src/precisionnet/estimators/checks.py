@@ -54,16 +54,21 @@ def refuse_bad_values(X: FloatArray, names: Sequence[str]) -> None:
                 f"Input X contains {label} in {int(bad.any(axis=1).sum())} of {len(X)} rows (column {listed}): "
                 "drop those rows or columns, or impute them first."
             )
+    refuse_huge(X, names)
+    if X.shape[1] < 2:
+        raise InputError(
+            f"Column {names[0]!r} is the only feature (n_features=1): a graph needs at least two; add columns or use a "
+            "plain regression."
+        )
+
+
+def refuse_huge(X: FloatArray, names: Sequence[str]) -> None:
+    """Values whose squares and their sums would not be finite."""
     huge = np.flatnonzero((np.abs(X) > LARGEST).any(axis=0))
     if len(huge):
         raise InputError(
             f"Column {some([names[int(i)] for i in huge])} holds values beyond {LARGEST:g}, whose squares cannot be "
             "added up: rescale or drop it."
-        )
-    if X.shape[1] < 2:
-        raise InputError(
-            f"Column {names[0]!r} is the only feature (n_features=1): a graph needs at least two; add columns or use a "
-            "plain regression."
         )
 
 

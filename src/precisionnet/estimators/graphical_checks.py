@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from precisionnet.errors import InputError, did_you_mean, some
-from precisionnet.linalg import LARGEST
+from precisionnet.estimators.checks import refuse_huge
 from precisionnet.types import FloatArray
 
 
@@ -81,12 +81,7 @@ def refuse_rows(X: FloatArray, names: Sequence[str], missing: str, least: int = 
             f"{_columns(absent, names)}): set missing='em' (maximum likelihood) or missing='pairwise' (each covariance "
             "from the rows its pair shares), or drop them."
         )
-    huge = np.abs(X) > LARGEST
-    if huge.any():
-        raise InputError(
-            f"Column {_columns(huge, names)} holds values beyond {LARGEST:g}, whose squares cannot be added up: "
-            "rescale or drop it."
-        )
+    refuse_huge(X, names)
     if X.shape[1] < 2:
         raise InputError(f"Column {names[0]!r} is the only feature (n_features=1): a graph needs at least two.")
     if len(X) < least:

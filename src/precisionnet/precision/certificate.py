@@ -50,13 +50,6 @@ class SparseSymmetric(NamedTuple):
     values: FloatArray
 
     @classmethod
-    def of(cls, dense: FloatArray) -> SparseSymmetric:
-        """The non-zeros of a dense matrix."""
-        rows, columns = np.nonzero(dense)
-        start = np.searchsorted(rows, np.arange(len(dense) + 1))
-        return cls(start, columns.astype(np.int32), np.ascontiguousarray(dense[rows, columns]))
-
-    @classmethod
     def of_columns(
         cls, index: IndexArray, value: FloatArray, count: IndexArray, diagonal: FloatArray
     ) -> SparseSymmetric:

@@ -9,7 +9,7 @@ covariance, and shrinkage comes last. Complete rows give the same whatever the t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,18 +73,12 @@ def estimate_covariance(
     plain = _moments(X, present, missing, assume_centered, names)
     if covariance == "empirical":
         return plain
-    deviation = np.sqrt(np.diag(plain.emp_cov)) if scale_free else np.ones(X.shape[1])
-    unit_cov = plain.emp_cov / np.outer(deviation, deviation)
     if covariance == "oas":
-        shared = float(np.mean(pair_counts(present)))
-        shrunk = shrink(unit_cov, oas_share(unit_cov, shared))
-    else:
-        variances = entry_variances(X / deviation, plain.location / deviation, unit_cov)
-        shrunk = shrink(unit_cov, ledoit_wolf_share(unit_cov, variances))
-    moments = plain.moments if covariance == "oas" else None  # Ledoit and Wolf look at the rows themselves
-    return CovarianceEstimate(
-        plain.location, shrunk * np.outer(deviation, deviation), plain.n_samples, moments=moments, note=plain.note
-    )
+        return replace(plain, emp_cov=_oas(plain.emp_cov, float(np.mean(pair_counts(present))), scale_free))
+    deviation, unit_cov = _in_units(plain.emp_cov, scale_free)
+    variances = entry_variances(X / deviation, plain.location / deviation, unit_cov)
+    shrunk = shrink(unit_cov, ledoit_wolf_share(unit_cov, variances)) * np.outer(deviation, deviation)
+    return replace(plain, emp_cov=shrunk, moments=None)  # Ledoit and Wolf look at the rows: none can be merged in
 
 
 def estimate_from_moments(
@@ -96,27 +90,36 @@ def estimate_from_moments(
     names: Sequence[Any] | None = None,
 ) -> CovarianceEstimate:
     """The same for batches of complete rows; ``covariance`` is "empirical" or "oas"."""
+    estimate = _of_moments(moments, assume_centered, range(len(moments.mean)) if names is None else names)
+    if covariance == "oas":
+        return replace(estimate, emp_cov=_oas(estimate.emp_cov, moments.n, scale_free))
+    return estimate
+
+
+def _of_moments(moments: RunningMoments, assume_centered: bool, names: Sequence[Any]) -> CovarianceEstimate:
     location = np.zeros(len(moments.mean)) if assume_centered else moments.mean
     emp_cov = moments.second_moment if assume_centered else moments.covariance
-    names = range(len(location)) if names is None else names
     refuse_constant(location, np.diag(emp_cov), names)
-    if covariance == "oas":
-        deviation = np.sqrt(np.diag(emp_cov)) if scale_free else np.ones(len(location))
-        unit_cov = emp_cov / np.outer(deviation, deviation)
-        emp_cov = shrink(unit_cov, oas_share(unit_cov, moments.n)) * np.outer(deviation, deviation)
     return CovarianceEstimate(location, emp_cov, moments.n, moments=moments)
+
+
+def _in_units(emp_cov: FloatArray, scale_free: bool) -> tuple[FloatArray, FloatArray]:
+    """The units to shrink in, and the covariance in them."""
+    deviation = np.sqrt(np.diag(emp_cov)) if scale_free else np.ones(len(emp_cov))
+    return deviation, emp_cov / np.outer(deviation, deviation)
+
+
+def _oas(emp_cov: FloatArray, n_samples: float, scale_free: bool) -> FloatArray:
+    deviation, unit_cov = _in_units(emp_cov, scale_free)
+    return shrink(unit_cov, oas_share(unit_cov, n_samples)) * np.outer(deviation, deviation)
 
 
 def _moments(
     X: FloatArray, present: BoolArray, missing: str, assume_centered: bool, names: Sequence[Any]
 ) -> CovarianceEstimate:
-    n_samples = int(present.any(axis=1).sum())
     if present.all():
-        moments = RunningMoments.empty(X.shape[1]).update(X)
-        location = np.zeros(X.shape[1]) if assume_centered else moments.mean
-        emp_cov = moments.second_moment if assume_centered else moments.covariance
-        refuse_constant(location, np.diag(emp_cov), names)
-        return CovarianceEstimate(location, emp_cov, n_samples, moments=moments)
+        return _of_moments(RunningMoments.empty(X.shape[1]).update(X), assume_centered, names)
+    n_samples = int(present.any(axis=1).sum())
     location = np.zeros(X.shape[1]) if assume_centered else np.nanmean(X, axis=0)
     refuse_constant(location, np.nanmean((X - location) ** 2, axis=0), names)
     if missing == "pairwise":

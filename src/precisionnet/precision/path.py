@@ -44,7 +44,7 @@ def graphical_lasso_path(
     try:
         penalties = np.asarray(l1_penalties, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError("l1_penalties must be a list of numbers, at least one.") from None
+        penalties = np.empty(0)
     if penalties.ndim != 1 or len(penalties) == 0:
         raise InputError("l1_penalties must be a list of numbers, at least one.")
     if "init" in options:

@@ -34,6 +34,7 @@ from precisionnet.types import BoolArray, FloatArray
 SMALLEST_EIGENVALUE = 1e-14
 """How far inside the cone a result stays, relative to the bound: definite, not only semi-definite."""
 NEWTON_STEPS = 60
+ROUNDING = 1e-12
 REGULARISED = 1e-8
 """Share of the variances added to a singular covariance when there is no minimiser and something must be returned."""
 
@@ -116,7 +117,8 @@ def solve(
     if log_det is None:
         factor = try_cholesky(phi)
         if factor is None:  # rounding at the edge of the cone
-            phi, verdict = into_spectral_box(symmetrize(phi), *_rounding_box(phi)), Verdict(np.inf, np.inf)
+            smallest = ROUNDING * float(np.abs(phi).sum(axis=0).max())
+            phi, verdict = into_spectral_box(symmetrize(phi), smallest, np.inf), Verdict(np.inf, np.inf)
             factor = try_cholesky(phi)
             assert factor is not None
         log_det = log_det_from_cholesky(factor)
@@ -201,6 +203,7 @@ def _coupled(problem: Problem, anchor: FloatArray, start: Start | None, tol: flo
 
 
 def _with_bounds(problem: Problem, near: Solved | None, tol: float, max_iter: int) -> tuple[Solved, bool]:
+    """By splitting, and whether a bound is active."""
     anchor = np.zeros_like(problem.emp_cov) if problem.anchor is None else problem.anchor
     start = _diagonal_start(problem, anchor) if near is None else near.theta
     low = problem.low + SMALLEST_EIGENVALUE * (problem.high if np.isfinite(problem.high) else problem.low)
@@ -232,8 +235,3 @@ def _diagonal_start(problem: Problem, anchor: FloatArray) -> FloatArray:
     else:
         diagonal = 1.0 / np.maximum(c, np.finfo(float).tiny ** 0.5)
     return np.diag(np.clip(diagonal, problem.low, problem.high))
-
-
-def _rounding_box(phi: FloatArray) -> tuple[float, float]:
-    largest = float(np.abs(phi).sum(axis=0).max())
-    return 1e-12 * largest, np.inf
