@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
+from precisionnet.datasets import Dataset
 from precisionnet.experiments import measure
 from precisionnet.report import render, verdict
 
@@ -46,7 +47,7 @@ class Balanced(HTMLParser):
 @pytest.fixture(scope="module", params=["regression", "classification"])
 def result(request, gaussian, classes):
     y = gaussian.y if request.param == "regression" else classes
-    return measure(gaussian.X, y, request.param, {"max_epochs": 3, "n_layers": 2})
+    return measure(Dataset(gaussian.X, y), request.param, {"max_epochs": 3, "n_layers": 2})
 
 
 def test_page_is_well_formed_and_needs_no_network(result):
@@ -86,7 +87,7 @@ def test_verdict_takes_its_numbers_from_the_table(result):
 
 
 def test_an_empty_graph_still_makes_a_page(gaussian):
-    empty = measure(gaussian.X, gaussian.y, "regression", {"max_epochs": 1, "l1_penalty": 5.0, "method": "glasso"})
+    empty = measure(gaussian, "regression", {"max_epochs": 1, "l1_penalty": 5.0, "method": "glasso"})
     assert len(empty.model.to_edge_frame()) == 0
     assert "no column depends directly on another" in render(empty, "t", "d")
 
@@ -98,5 +99,5 @@ def test_many_columns_and_one_wide_name_still_make_a_page():
     X = pd.DataFrame(rng.normal(size=(40, 140)))
     X.columns = [f"c{i}" * (30 if i == 0 else 1) for i in range(140)]
     y = pd.Series(rng.normal(size=40), name="y")
-    page = render(measure(X, y, "regression", {"max_epochs": 1, "l1_scale": 0.5}), "t", "d")
+    page = render(measure(Dataset(X, y), "regression", {"max_epochs": 1, "l1_scale": 0.5}), "t", "d")
     assert "140 columns, clustered" in page

@@ -6,8 +6,6 @@ Each split holds out a fifth of the rows; the networks set a quarter of the rest
 Nothing is tuned. Writes results/abide_defaults.csv, which README.md quotes.
 """
 
-import os
-import sys
 import time
 from pathlib import Path
 
@@ -16,20 +14,19 @@ import pandas as pd
 from rich.progress import track
 
 from precisionnet import PNNRegressor
+from precisionnet.datasets import fetch_abide
 from precisionnet.estimators.files import versions
 from precisionnet.experiments.holdout import plain_models
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-from tests.test_abide import read_abide  # noqa: E402
-
 SPLITS = 10
 METHODS = ("joint", "naive", "glasso", "sample", "vnn")
 
 
 def main() -> None:
     """Measure and write."""
-    X, y = read_abide(Path(os.environ["PRECISIONNET_DATA"]))
+    abide = fetch_abide()
+    X, y = abide.X, abide.y
     rows = []
     for split in track(range(SPLITS), description="splits"):
         order = np.random.default_rng(split).permutation(len(X))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from benchmarks.precision.graphs import correlation_of
+from precisionnet.datasets import fetch_abide
+from precisionnet.errors import PrecisionNetError
 
 
 def abide_correlation() -> np.ndarray | str:
@@ -16,9 +16,7 @@ def abide_correlation() -> np.ndarray | str:
     folder = os.environ.get("PRECISIONNET_DATA", "")
     if not folder:
         return "the real tables are not here: set PRECISIONNET_DATA to their folder"
-    tables = [Path(folder) / "abide" / f"{side}.aparc_table_thickness.tsv" for side in ("lh", "rh")]
-    if not all(table.is_file() for table in tables):
-        return "PRECISIONNET_DATA holds no abide/{lh,rh}.aparc_table_thickness.tsv"
-    sides = [pd.read_csv(table, sep="\t", index_col=0) for table in tables]
-    regions = pd.concat(sides, axis=1, join="inner").filter(regex=r"_thickness$")
-    return correlation_of(regions.loc[:, ~regions.columns.str.contains("Mean")].to_numpy(dtype=np.float64))
+    try:
+        return correlation_of(fetch_abide(folder, regions="all").X.to_numpy())
+    except PrecisionNetError as error:
+        return str(error)

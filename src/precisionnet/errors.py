@@ -7,8 +7,12 @@ The command line prints that sentence and exits with code 2; anything else is a 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+# Control characters of both sets, line separators, switches of the writing direction, halves of a character.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class PrecisionNetError(Exception):
@@ -27,6 +31,10 @@ class OutputError(PrecisionNetError, OSError):
     """An output file or folder cannot be written."""
 
 
+class FetchError(PrecisionNetError, OSError):
+    """A public data file could not be had: no connection, no such file, or not the file that was expected."""
+
+
 class FitDivergedError(PrecisionNetError, ArithmeticError):
     """Training produced a value that is not finite; no model is returned."""
 
@@ -35,14 +43,25 @@ class PrecisionNetWarning(UserWarning):
     """Something the user should know about a result that was returned all the same."""
 
 
+def printable(text: str) -> str:
+    """Text that a terminal or a page shows as it is: line breaks, escape sequences and the like are spelled out."""
+    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def shown(value: Any, most: int = 60) -> str:
+    """A name or value in a sentence: quoted, on one line, and with its middle left out where it is long."""
+    quoted = printable(repr(value.item() if getattr(value, "ndim", None) == 0 else value))  # np.int64(3) is 3
+    return quoted if len(quoted) <= most else f"{quoted[: most - 20]}…{quoted[-19:]}"
+
+
 def some(values: Sequence[Any], most: int = 3) -> str:
     """'a', 'b', 'c' and 4 more: a list short enough for a sentence."""
-    shown = ", ".join(repr(value) for value in values[:most])
-    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
+    listed = ", ".join(shown(value) for value in values[:most])
+    return listed if len(values) <= most else f"{listed} and {len(values) - most} more"
 
 
 def did_you_mean(name: str, candidates: Iterable[Any]) -> str:
     """' (did you mean ...?)' where a candidate is close, else nothing."""
     known = {str(candidate).lower(): str(candidate) for candidate in candidates}
     close = difflib.get_close_matches(name.lower(), list(known), n=1)
-    return f" (did you mean {known[close[0]]!r}?)" if close else ""
+    return f" (did you mean {shown(known[close[0]])}?)" if close else ""

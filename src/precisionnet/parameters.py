@@ -131,6 +131,13 @@ PARAMETERS: tuple[Parameter, ...] = (
         high=1,
     ),
     Parameter("patience", 5, "Epochs without a better validation loss before stopping.", int, low=1),
+    Parameter(
+        "missing",
+        "error",
+        "What NaN in X means: error (refuse it) or median (the column's median of the training rows stands in).",
+        str,
+        choices=("error", "median"),
+    ),
     Parameter("standardize", True, "Centre and scale the features, on the training rows.", bool),
     Parameter("standardize_target", True, "Centre and scale a regression target, on the training rows.", bool),
     Parameter("scale_shift", True, "Divide the network's matrix by its largest eigenvalue.", bool),

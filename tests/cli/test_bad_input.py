@@ -17,7 +17,7 @@ import pytest
 TABLES = {
     "NaN": (lambda f: f.assign(x2=f.x2.mask(f.x2 > 1)), r"Column 'x2' is missing \(NaN\) in \d+ of 120 rows \(row \d+"),
     "infinity": (lambda f: f.assign(x2=np.inf), r"Column 'x2' holds infinity in 120 of 120 rows \(row 1 is"),
-    "strings": (lambda f: f.assign(site="Oslo"), r"Column 'site' holds text, not numbers: 'Oslo' in row 1; .*--drop 'site'"),
+    "strings": (lambda f: f.assign(site="Oslo"), r"Column 'site' holds text, not numbers: 'Oslo' in row 1 of '.*table.csv'; .*--drop 'site'"),
     "a constant column": (lambda f: f.assign(flat=1), r"Column 'flat' is constant.*--drop 'flat'"),
     "a repeated column": (lambda f: f.assign(copy=f.x0), r"Column 'copy' repeats column 'x0'.*--drop 'copy'"),
     "one row": (lambda f: f[:1], r"has 1 row: at least 10"),
@@ -30,10 +30,9 @@ TABLES = {
     "text for regression": (lambda f: f.assign(age=["a", "b"] * 60), r"not numbers: use --task classification"),
     "a value beyond all bounds": (lambda f: f.assign(x2=f.x2 * 1e200), r"Column 'x2' holds values beyond 1e\+100"),
     "a target beyond all bounds": (lambda f: f.assign(age=f.age * 1e200), r"Target 'age' holds values beyond"),
-    "too many classes for the rows": (lambda f: f[:30].assign(age=list("abcdefghij") * 3), r"30 rows with 10 classes"),
     "dates": (lambda f: f.assign(when="2020-01-02"), r"Column 'when' holds text"),
     "a column without a name": (lambda f: f.rename(columns={"x0": ""}), r"Column 1 of the table has no name"),
-    "decimal commas": (lambda f: f.assign(x1=f.x1.map(lambda v: f"{v:.3f}".replace(".", ","))), r"decimal commas\?"),
+    "decimal commas or thousands": (lambda f: f.assign(x1=["1,234"] * 120), r"decimal commas, or thousands\?"),
     "several text columns": (lambda f: f.assign(site="Oslo", sex="f"), r"'site' holds text \('sex' as well\)"),
     "an integer of 400 digits": (lambda f: f.assign(x1=[10**400] + [1] * 119), r"Column 'x1' holds values beyond"),
     "no rows": (lambda f: f[:0], r"has no rows"),
@@ -90,10 +89,13 @@ def test_ids_that_do_not_match(precisionnet, table, tmp_path):
         tmp_path / "b.csv", index=False
     )
     both = ("fit", table, tmp_path / "b.csv", "--target", "age", "--out", tmp_path / "out")
-    refused(precisionnet(*both, "--id", "who"), r"No id in column 'who' matches.*'s000'.*'0'")
+    refused(
+        precisionnet(*both, "--id", "who"),
+        r"No id of .*table.csv' \(120: 's000'.*\) matches one of .*b.csv' \(120: '0'",
+    )
     refused(precisionnet(*both), "name the id column with --id")
     refused(precisionnet(*both, "--id", "whom"), r"no id column 'whom' \(did you mean 'who'\?\)")
-    refused(precisionnet("fit", table, table, "--id", "who", "--target", "age"), "stands in .* and in")
+    refused(precisionnet("fit", table, table, "--id", "who", "--target", "age"), "was given more than once")
     twice = pd.concat([frame[["who"]].assign(z=1.0)] * 2)
     twice.to_csv(tmp_path / "b.csv", index=False)
     refused(precisionnet(*both, "--id", "who"), "Id 's000'.* stands more than once")
@@ -105,7 +107,7 @@ def test_ids_that_are_missing_or_all_the_same(precisionnet, table, tmp_path):
     fit = ("fit", table, "--target", "age", "--id", "who", "--out", tmp_path / "out")
     refused(precisionnet(*fit), r"has no id in column 'who' for 4 of 120 rows \(row 1 is the first\)")
     frame.assign(who="me").to_csv(table, index=False)
-    refused(precisionnet(*fit), r"120 rows with 1 different ids")
+    refused(precisionnet(*fit), r"No row is left for test: 120 rows of 1 people")
 
 
 @pytest.mark.parametrize(
@@ -121,8 +123,8 @@ def test_ids_that_are_missing_or_all_the_same(precisionnet, table, tmp_path):
         (["--coupling", "nan"], "--coupling must be a number at least 0, got nan"),
         (["--order", 100000], "--order must be .* at most 100"),
         (["--max-epochs", "1" + "0" * 400], "--max-epochs must be .* at most 1e.06, got a number beyond"),
-        (["--test-fraction", 0.99], "splits 120 rows into 1 to learn from"),
-        (["--test-fraction", 0.001], "cannot be held out|splits 120 rows"),
+        (["--test-fraction", 0.99], r"splits 120 rows \(120 ids\) into 1 to learn from"),
+        (["--test-fraction", 0.001], "No row is left for test"),
         (["--step1", "paper", "--ridge", 0, "--coupling", 400, "--drop", "who"], "The fit diverged in epoch"),
     ],
 )
@@ -173,7 +175,7 @@ def test_bad_predictions(precisionnet, table, tmp_path):
     pd.read_csv(table).drop(columns=["x1", "x2"]).to_csv(tmp_path / "less.csv", index=False)
     refused(
         precisionnet("predict", tmp_path / "o", tmp_path / "less.csv"),
-        r"no column 'x1', 'x2', which .*2 of 8 are missing",
+        r"no column 'x1', 'x2' \(2 of 8 are missing\)",
     )
     pd.read_csv(table).assign(x1="?").to_csv(tmp_path / "text.csv", index=False)
     refused(precisionnet("predict", tmp_path / "o", tmp_path / "text.csv"), "Column 'x1' holds text")

@@ -1,56 +1,15 @@
-"""The synthetic recipe and the guess of the task."""
+"""Tables from files, and the guess of the task."""
 
 from __future__ import annotations
 
 from decimal import Decimal
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from precisionnet.datasets import (
-    guess_task,
-    make_gaussian_regression,
-    make_sparse_precision,
-    read_table,
-    split_columns,
-)
-from precisionnet.errors import InputError
-from precisionnet.linalg import extreme_eigenvalues
-
-
-@pytest.mark.parametrize("sparsity", [0.05, 0.2, 0.5, 1.0])
-@pytest.mark.parametrize("n", [5, 20, 60])
-def test_precision_has_the_sparsity_and_condition_asked_for(n, sparsity):
-    theta = make_sparse_precision(n, sparsity, np.random.default_rng(0), condition_number=10.0)
-    smallest, largest = extreme_eigenvalues(theta)
-    assert np.array_equal(theta, theta.T)
-    assert smallest > 0
-    assert np.count_nonzero(theta) / n**2 == pytest.approx(max(sparsity, 1 / n), abs=1.01 / n**2 + 1 / n**2)
-    if np.count_nonzero(theta) > n:
-        assert largest / smallest == pytest.approx(10.0)
-    assert np.trace(np.linalg.inv(theta)) / n == pytest.approx(1.0)
-
-
-def test_rows_have_that_precision_and_the_target_that_noise():
-    drawn = make_gaussian_regression(n_samples=100_000, n_features=6, sparsity=0.4, random_state=0)
-    empirical = np.linalg.inv(np.cov(drawn.X.to_numpy().T))
-    np.testing.assert_allclose(empirical, drawn.theta_true, atol=0.03 * np.abs(drawn.theta_true).max())
-    signal = drawn.X.to_numpy() @ drawn.coefficients
-    assert np.var(signal) / np.var(drawn.y - signal) == pytest.approx(10.0, rel=0.03)
-
-
-def test_the_seed_decides():
-    first, second = (make_gaussian_regression(random_state=7) for _ in range(2))
-    assert first.X.equals(second.X)
-    assert first.y.equals(second.y)
-    assert not first.X.equals(make_gaussian_regression(random_state=8).X)
-
-
-@pytest.mark.parametrize("sparsity", [0.0, -0.1, 1.1])
-def test_impossible_sparsity_is_refused(sparsity):
-    with pytest.raises(InputError, match="sparsity must be in"):
-        make_gaussian_regression(sparsity=sparsity)
+from precisionnet.datasets import Dataset, guess_task, refuse_unusable
+from precisionnet.datasets.tables import read_table
+from precisionnet.datasets.values import to_labels_or_numbers
 
 
 @pytest.mark.parametrize(
@@ -107,6 +66,7 @@ def test_the_delimiter_is_the_one_that_fits(tmp_path, name, text, columns):
     ],
 )
 def test_targets_of_odd_types_become_plain_ones(values, kind):
-    frame = pd.DataFrame({"a": [1.0, 2, 4], "b": [3.0, 1, 2], "y": values})
-    _, y = split_columns(frame, "y")
+    X = pd.DataFrame({"a": [1.0, 2, 4], "b": [3.0, 1, 2]})
+    target, _ = to_labels_or_numbers(pd.Series(values, name="y"), "t.csv")
+    _, y = refuse_unusable(Dataset(X, target))
     assert y.dtype.kind == kind

@@ -53,7 +53,7 @@ def test_classes_survive(gaussian, classes, tmp_path, labels):
 def test_the_folder_holds_two_plain_files(folder):
     assert sorted(p.name for p in folder.iterdir()) == ["model.json", "model.safetensors"]
     document = json.loads((folder / "model.json").read_text())
-    assert document["format_version"] == 1
+    assert document["format_version"] == 2
     assert document["feature_names"] == [f"x{i}" for i in range(8)]
     assert load_file(folder / "model.safetensors")["precision_"].shape == (8, 8)
 

@@ -16,7 +16,7 @@ import torch
 
 from precisionnet import PNNClassifier, PNNRegressor
 from precisionnet.errors import FitDivergedError, InputError, PrecisionNetWarning
-from precisionnet.estimators.checks import MIN_ROWS
+from precisionnet.estimators.checks import MIN_ROWS, group_codes
 from precisionnet.estimators.rows import canonical, split_validation
 from precisionnet.joint import threads_for
 from precisionnet.linalg import extreme_eigenvalues
@@ -395,3 +395,35 @@ def test_the_command_lines_sentence_and_the_estimators_check_agree(gaussian, par
             assert not refused or value in (float("inf"),), value
         except ValueError:
             assert refused, value
+
+
+@pytest.mark.parametrize("strata", [False, True])
+def test_rows_of_one_group_are_on_one_side_of_the_validation_split(strata):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 200).astype(float)
+    people = np.array([f"p{i}" for i in rng.integers(0, 60, 200)])
+    table = canonical(rng.normal(size=(200, 3)), y, np.ones(200), group_codes(people, 200))
+    training, validation = split_validation(table, 0.25, table.y if strata else None, np.random.RandomState(0))
+    assert not set(training.group) & set(validation.group)
+    assert len(training) + len(validation) == 200
+    assert len(validation) == pytest.approx(50, abs=8)
+
+
+def test_groups_of_one_change_nothing_and_the_order_of_the_rows_neither(gaussian):
+    def fitted(X, y, groups=None):
+        return PNNRegressor(max_epochs=2, random_state=0).fit(X, y, groups=groups).predict(gaussian.X)
+
+    plain = fitted(gaussian.X, gaussian.y)
+    np.testing.assert_array_equal(plain, fitted(gaussian.X, gaussian.y, range(120)))
+    pairs = np.arange(120) // 2
+    order = np.random.default_rng(0).permutation(120)
+    shuffled = fitted(gaussian.X.iloc[order], gaussian.y.iloc[order], pairs[order])
+    np.testing.assert_array_equal(shuffled, fitted(gaussian.X, gaussian.y, pairs))
+    assert not np.array_equal(plain, shuffled)
+
+
+def test_bad_groups_are_refused(gaussian):
+    with pytest.raises(InputError, match="groups has 3 labels for 120 rows"):
+        PNNRegressor().fit(gaussian.X, gaussian.y, groups=[1, 2, 3])
+    with pytest.raises(InputError, match="no label for 1 of 120 rows"):
+        PNNRegressor().fit(gaussian.X, gaussian.y, groups=[None, *range(119)])

@@ -10,8 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from precisionnet._version import __version__
+from precisionnet.cli.datasets import app as datasets_app
 from precisionnet.cli.options import with_model_parameters
 from precisionnet.cli.precheck import check_ending, check_model, check_out, check_parameters
+from precisionnet.cli.table_options import Drop, Format, IdColumn, Person, Regions, Site, Tables, load_options
 from precisionnet.errors import PrecisionNetError
 from precisionnet.inputs import refuse_missing_table
 
@@ -22,11 +24,6 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: at 80 columns the boxed one squeezes every sentence into a strip
     help="Precision Neural Networks: a sparse graph of your table's columns, learned together with a network on it.",
 )
-
-Tables = Annotated[list[str], typer.Argument(metavar="TABLE", help="csv, tsv, parquet or xlsx; several are joined.")]
-IdColumn = Annotated[
-    str | None, typer.Option("--id", metavar="COL", help="Column that identifies a row; not a feature.")
-]
 
 
 def _version(wanted: bool) -> None:
@@ -48,8 +45,13 @@ def fit(
     tables: Tables,
     target: Annotated[str, typer.Option(metavar="COL", help="Column to predict.")],
     id_column: IdColumn = None,
+    person: Person = None,
+    site: Site = None,
     task: Annotated[str, typer.Option(metavar="[auto|regression|classification]", help="What the target is.")] = "auto",
-    drop: Annotated[list[str] | None, typer.Option(metavar="COL", help="Column to leave out; may be repeated.")] = None,
+    drop: Drop = None,
+    format: Format = "auto",
+    regions: Regions = "all",
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at what the check of the table warns of.")] = False,
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the results.")] = "precisionnet-output",
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the split and the fit.")] = 0,
     test_fraction: Annotated[float, typer.Option(help="Share of the rows held out to measure the result.")] = 0.2,
@@ -62,7 +64,8 @@ def fit(
         refuse_missing_table(table)
     from precisionnet.cli.fit import run_fit
 
-    run_fit(tables, target, id_column, task, drop or [], Path(out), seed, test_fraction, parameters)
+    loading = load_options(target, id_column, person, site, drop, format, regions)
+    run_fit(tables, loading, task, Path(out), seed, test_fraction, strict, parameters)
 
 
 app.command()(with_model_parameters(fit))
@@ -101,6 +104,9 @@ def show(
     from precisionnet.cli.show import run_show
 
     run_show(model, edges)
+
+
+app.add_typer(datasets_app, name="datasets")
 
 
 @app.command()

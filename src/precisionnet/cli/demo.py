@@ -9,25 +9,22 @@ from sklearn.datasets import load_diabetes
 
 from precisionnet.cli import console
 from precisionnet.cli.fit import fit_and_write, print_result
-from precisionnet.cli.wording import row_ids
-from precisionnet.datasets import make_gaussian_regression
+from precisionnet.datasets import Dataset, make_gaussian_regression
 
 
 def run_demo(out: Path) -> None:
     """Two fits, two reports."""
     started = time.perf_counter()
     real = load_diabetes(as_frame=True, scaled=False)
+    diabetes = Dataset(real.data, real.target.rename("progression"))
     drawn = make_gaussian_regression(n_samples=200, n_features=20, sparsity=0.2, random_state=0)
-    jobs = {
-        "diabetes": ("442 patients, ten measurements, disease progression after a year", real.data, real.target),
-        "synthetic": ("the paper's recipe: Gaussian rows from a sparse precision, a linear target", drawn.X, drawn.y),
+    jobs: dict[str, tuple[str, Dataset]] = {
+        "diabetes": ("442 patients, ten measurements, disease progression after a year", diabetes),
+        "synthetic": ("the paper's recipe: Gaussian rows from a sparse precision, a linear target", drawn),
     }
-    for name, (what, X, y) in jobs.items():
+    for name, (what, data) in jobs.items():
         console.say(f"== {name}: {what}")
-        y = y.rename("progression" if name == "diabetes" else "y").astype(float)
-        result = fit_and_write(
-            X, y, "regression", row_ids(X, None), out / name, 0, 0.2, {"method": "joint"}, f"{name} (demo)"
-        )
+        result = fit_and_write(data, "regression", out / name, 0, 0.2, {"method": "joint"}, f"{name} (demo)")
         print_result(result, out / name)
         if name == "synthetic":
             found, true = result.model.precision_ != 0, drawn.theta_true != 0

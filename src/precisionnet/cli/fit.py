@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import datetime
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from precisionnet.cli import console
-from precisionnet.cli.wording import graph_sentence, id_label, probability_frame, row_ids
-from precisionnet.datasets import check_target, guess_task, read_tables, split_columns
+from precisionnet.cli.findings import report_findings
+from precisionnet.cli.wording import graph_sentence, id_label, probability_frame
+from precisionnet.datasets import Dataset, check_target, guess_task, load_table, refuse_unusable
+from precisionnet.datasets.checks import check_dataset
 from precisionnet.errors import InputError
 from precisionnet.estimators.files import is_model_folder
 from precisionnet.experiments import METRIC_LABELS, HoldOut, measure
@@ -26,13 +29,12 @@ MIN_ROWS = 10
 
 def run_fit(
     paths: list[str],
-    target: str,
-    id_column: str | None,
+    loading: dict[str, Any],
     task: str,
-    drop: list[str],
     out: Path,
     seed: int,
     test_fraction: float,
+    strict: bool,
     parameters: dict[str, Any],
 ) -> None:
     """The whole command."""
@@ -40,21 +42,19 @@ def run_fit(
         raise InputError(f"--task must be auto, regression or classification, got {task!r}.")
     if not 0.0 < test_fraction < 1.0:
         raise InputError(f"--test-fraction must be between 0 and 1, got {test_fraction:g}; 0.2 holds out a fifth.")
-    frame, notes = read_tables(paths, id_column)
-    if target == id_column:
-        raise InputError(f"Column {target!r} is named as --target and as --id: it can only be one of them.")
-    if len(frame) < MIN_ROWS:
-        rows = "1 row" if len(frame) == 1 else f"{len(frame)} rows"
+    data = load_table(*paths, **loading)
+    if len(data) < MIN_ROWS:
+        rows = "1 row" if len(data) == 1 else f"{len(data)} rows"
         raise InputError(f"Table {paths[0]!r} has {rows}: at least {MIN_ROWS} are needed to fit and test; bring more.")
-    X, y = split_columns(frame, target, id_column, drop)
+    X, y = refuse_unusable(data, missing=parameters.get("missing", "error"))
     kind: TaskName = guess_task(y) if task == "auto" else task  # type: ignore[assignment]
     y = check_target(y, kind)
-    for sentence in notes:
+    for sentence in data.notes:
         console.note(sentence)
-    ids = row_ids(frame, id_column)
+    report_findings(check_dataset(data, kind), strict=strict)
     source = " + ".join(Path(path).name for path in paths)
     try:
-        result = fit_and_write(X, y, kind, ids, out, seed, test_fraction, parameters, source)
+        result = fit_and_write(replace(data, X=X, y=y), kind, out, seed, test_fraction, parameters, source)
     except KeyboardInterrupt:
         console.note("Stopped; nothing was written.")
         raise
@@ -62,10 +62,8 @@ def run_fit(
 
 
 def fit_and_write(
-    X: pd.DataFrame,
-    y: pd.Series[Any],
+    data: Dataset,
     task: TaskName,
-    ids: pd.Series[Any],
     out: Path,
     seed: int,
     test_fraction: float,
@@ -75,9 +73,9 @@ def fit_and_write(
     """Train and write the output folder, whole or not at all."""
     with whole_folder(out, is_ours=is_fit_output) as folder:
         with console.epochs(parameters.get("max_epochs", BY_NAME["max_epochs"].default)) as bar:
-            result = measure(X, y, task, parameters, seed=seed, test_fraction=test_fraction, groups=ids, on_epoch=bar)
+            result = measure(data, task, parameters, seed=seed, test_fraction=test_fraction, on_epoch=bar)
         result.model.save(folder / MODEL_FOLDER)
-        _predictions(result, ids).to_csv(folder / PREDICTIONS, index=False)
+        _predictions(result, data.X.index).to_csv(folder / PREDICTIONS, index=False)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a glyph that is missing from a font is no news
             page = render(result, source, datetime.date.today().isoformat())
@@ -116,10 +114,10 @@ def print_result(result: HoldOut, out: Path, *, guessed: bool = False) -> None:
     console.say(f"Wrote {out / REPORT}, {out / PREDICTIONS} and {out / MODEL_FOLDER}/")
 
 
-def _predictions(result: HoldOut, ids: pd.Series[Any]) -> pd.DataFrame:
+def _predictions(result: HoldOut, ids: pd.Index[Any]) -> pd.DataFrame:
     said = result.predictions
     label = id_label(ids, "true", "predicted")
-    frame = pd.DataFrame({label: ids.iloc[result.test].to_numpy(), "true": result.y_test, "predicted": said.predicted})
+    frame = pd.DataFrame({label: ids[result.test], "true": result.y_test, "predicted": said.predicted})
     if said.probabilities is None:
         return frame
     return frame.join(probability_frame(said.probabilities, result.model.classes_))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from precisionnet.cli import console
-from precisionnet.cli.wording import id_label, probability_frame, row_ids
-from precisionnet.datasets import numeric_features, read_tables
-from precisionnet.errors import InputError, some
+from precisionnet.cli.wording import id_label, probability_frame
+from precisionnet.datasets import Dataset, load_table, refuse_bad_numbers
+from precisionnet.errors import InputError
 from precisionnet.estimators import load
 from precisionnet.estimators.checks import column_names
 from precisionnet.outputs import whole_file
@@ -19,27 +19,30 @@ from precisionnet.outputs import whole_file
 def run_predict(folder: str, paths: list[str], output: str | None, id_column: str | None) -> None:
     """The whole command."""
     model = load(folder)
-    frame, notes = read_tables(paths, id_column)
-    names = column_names(model)
-    missing = [name for name in names if name not in frame.columns]
-    if missing:
-        raise InputError(
-            f"Table {paths[0]!r} has no column {some(missing)}, which the model in {folder!r} needs "
-            f"({len(missing)} of {len(names)} are missing): add them or rename the table's columns."
-        )
-    for sentence in notes:
+    data = _rows(paths, id_column, column_names(model))
+    for sentence in data.notes:
         console.note(sentence)
-    X = numeric_features(frame[names], droppable=False)
-    ids = row_ids(frame, id_column)
+    refuse_bad_numbers(data.X, missing="error" if model.medians_ is None else "median", droppable=False)
     column = "predicted" if model.target_name_ is None else f"predicted_{model.target_name_}"
-    result = pd.DataFrame({id_label(ids, column): ids.to_numpy(), column: model.predict(X)})
+    result = pd.DataFrame({id_label(data.X.index, column): data.X.index, column: model.predict(data.X)})
     if hasattr(model, "predict_proba"):
-        result = result.join(probability_frame(model.predict_proba(X), model.classes_))
+        result = result.join(probability_frame(model.predict_proba(data.X), model.classes_))
     if output is None:
         result.to_csv(sys.stdout, index=False)
         return
     write_table(result, output)
     console.say(f"Wrote {len(result)} predictions to {output}")
+
+
+def _rows(paths: list[str], id_column: str | None, names: list[str]) -> Dataset:
+    """The model's columns: under the names of the regions, or else under those that stand in the file."""
+    try:
+        return load_table(*paths, id=id_column, features=names)
+    except InputError as error:
+        try:
+            return load_table(*paths, id=id_column, features=names, format="table")
+        except InputError:
+            raise error from None
 
 
 def write_table(frame: pd.DataFrame, output: str) -> None:

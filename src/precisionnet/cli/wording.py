@@ -20,12 +20,7 @@ def graph_sentence(model: Any) -> str:
     return sentence
 
 
-def row_ids(frame: pd.DataFrame, id_column: str | None) -> pd.Series[Any]:
-    """The id column, or the row numbers as a person counts them."""
-    return pd.Series(range(1, len(frame) + 1), name="row") if id_column is None else frame[id_column]
-
-
-def id_label(ids: pd.Series[Any], *taken: str) -> str:
+def id_label(ids: pd.Index[Any], *taken: str) -> str:
     """The id column's name in an output, out of the way of the columns we write."""
     return f"{ids.name}_id" if ids.name in taken else str(ids.name)
 

@@ -1,20 +1,36 @@
-"""Tables: read from files, or drawn."""
+"""Tables: loaded from files, fetched from public sources, or drawn; and checked before anything is fitted."""
 
-from precisionnet.datasets.columns import check_target, guess_task, numeric_features, split_columns
+from precisionnet.datasets.cohorts import fetch_abide, fetch_ants_mindboggle
+from precisionnet.datasets.columns import check_target, guess_task, refuse_bad_numbers, refuse_unusable
 from precisionnet.datasets.dataset import Dataset, Split
-from precisionnet.datasets.synthetic import GaussianRegression, make_gaussian_regression, make_sparse_precision
-from precisionnet.datasets.tables import read_table, read_tables
+from precisionnet.datasets.loaders import load_adni, load_ants, load_enigma, load_freesurfer, load_participants
+from precisionnet.datasets.loading import load_table
+from precisionnet.datasets.streaming import iter_batches
+from precisionnet.datasets.synthetic import (
+    SyntheticDataset,
+    make_gaussian_classification,
+    make_gaussian_regression,
+    make_sparse_precision,
+)
 
 __all__ = [
     "Dataset",
-    "GaussianRegression",
     "Split",
+    "SyntheticDataset",
     "check_target",
+    "fetch_abide",
+    "fetch_ants_mindboggle",
     "guess_task",
+    "iter_batches",
+    "load_adni",
+    "load_ants",
+    "load_enigma",
+    "load_freesurfer",
+    "load_participants",
+    "load_table",
+    "make_gaussian_classification",
     "make_gaussian_regression",
     "make_sparse_precision",
-    "numeric_features",
-    "read_table",
-    "read_tables",
-    "split_columns",
+    "refuse_bad_numbers",
+    "refuse_unusable",
 ]

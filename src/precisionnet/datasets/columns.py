@@ -1,15 +1,15 @@
-"""From a table to features and a target: which columns are which, and whether they can be used."""
+"""Whether features and target can be used for a fit, and what kind of target it is."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from precisionnet.errors import InputError, did_you_mean, some
+from precisionnet.datasets.dataset import Dataset
+from precisionnet.errors import InputError, some
 from precisionnet.linalg import LARGEST
 from precisionnet.types import TaskName
 
@@ -17,98 +17,64 @@ FEW_CLASSES = 10
 """A whole-numbered target with at most this many different values is taken for classes."""
 
 
-def split_columns(
-    frame: pd.DataFrame, target: str, id_column: str | None = None, drop: Sequence[str] = ()
-) -> tuple[pd.DataFrame, pd.Series[Any]]:
-    """Features (numbers, all finite, none constant, none twice) and target (none missing)."""
-    for name, option in [(target, "--target"), *((name, "--drop") for name in drop)]:
-        if name not in frame.columns:
-            raise InputError(
-                f"There is no column {name!r}{did_you_mean(name, frame.columns)}: {option} must name one of the "
-                f"table's columns ({some(list(frame.columns))})."
-            )
-    if target in drop:
-        raise InputError(f"Column {target!r} is named as --target and as --drop: it can only be one of them.")
-    y = _plain(frame[target])
+def refuse_unusable(data: Dataset, *, missing: str = "error") -> tuple[pd.DataFrame, pd.Series[Any]]:
+    """Features (finite, none constant, none twice, at least two) and target (none missing) of what is to be fitted.
+
+    ``missing`` is the estimators' parameter: with anything but "error" they fill in the features themselves.
+    """
+    X, y = data.X, data.y
+    assert y is not None, "a fit has a target"
     if y.isna().any():
         raise InputError(
-            f"Target {target!r} is missing in {int(y.isna().sum())} of {len(y)} rows (row {_first(y.isna())} is the "
-            "first; empty cells, NA, n/a, None and nan count as missing): remove those rows."
+            f"Target {str(y.name)!r} is missing in {int(y.isna().sum())} of {len(y)} rows (row {_first(y.isna())} is "
+            "the first; empty cells, NA, n/a, None, nan and -9999 count as missing): remove those rows."
         )
+    y = _plain(y)
     if pd.api.types.is_float_dtype(y.dtype) and not np.isfinite(y.to_numpy()).all():
-        raise InputError(f"Target {target!r} holds infinity (row {_first(np.isinf(y))}): remove or correct that row.")
-    nameless = [c for c in frame.columns if c.startswith("Unnamed: ") and c not in (target, id_column, *drop)]
-    if nameless:
-        position = list(frame.columns).index(nameless[0]) + 1
         raise InputError(
-            f"Column {position} of the table has no name (a row number saved along?): "
-            f"name it in the header, or leave it out with --drop {nameless[0]!r}."
+            f"Target {str(y.name)!r} holds infinity (row {_first(np.isinf(y))}): remove or correct that row."
         )
-    X = numeric_features(frame.drop(columns=[c for c in {target, id_column, *drop} if c is not None]))
     if X.shape[1] < 2:
         left = "only one feature column is" if X.shape[1] == 1 else "no feature column is"
         raise InputError(
-            f"Beside target {target!r} {left} left: a graph needs at least two; add columns or use a plain regression."
+            f"Beside target {str(y.name)!r} {left} left: a graph needs at least two; add columns or use a plain "
+            "regression."
         )
+    refuse_bad_numbers(X, missing=missing)
     _refuse_useless(X)
     return X, y
 
 
-def numeric_features(X: pd.DataFrame, *, droppable: bool = True) -> pd.DataFrame:
-    """The features as float64; text, missing, infinite and huge values are refused by column and row.
+def refuse_bad_numbers(X: pd.DataFrame, *, missing: str = "error", droppable: bool = True) -> None:
+    """Missing, infinite and huge values, by column and row.
 
     ``droppable`` says whether leaving the column out is a way on (in a fit it is, in a prediction it is not).
     """
-    # An integer of hundreds of digits is more than pandas can convert: let it be huge, and refused as such.
-    X = X.apply(
-        lambda c: c.map(lambda v: 1e300 if isinstance(v, int) and abs(v) > 1e300 else v) if c.dtype == object else c
-    )
-    texts = {str(name): row for name, column in X.items() if (row := _first_text(column)) is not None}
-    if texts:
-        first, row = next(iter(texts.items()))
-        value = str(X[first].iloc[row - 1])
-        others = f" ({some(list(texts)[1:])} as well)" if len(texts) > 1 else ""
-        comma = " (decimal commas? save it with decimal points)" if re.fullmatch(r"-?\d+,\d+", value) else ""
-        way = _ways(first, droppable, "give it to --id if it names the rows")
-        raise InputError(f"Column {first!r} holds text{others}, not numbers: {value!r} in row {row}{comma}; {way}.")
-    numbers = {name: pd.to_numeric(c).to_numpy(dtype=np.float64, na_value=np.nan) for name, c in X.items()}
-    for name, values in numbers.items():
-        kinds = {"is missing (NaN)": np.isnan(values), "holds infinity": np.isinf(values)}
-        kinds[f"holds values beyond {LARGEST:g}"] = np.abs(values) > LARGEST
+    for name, column in X.items():
+        values = column.to_numpy()
+        kinds = {
+            "is missing (NaN)": np.isnan(values) & (missing == "error"),
+            "holds infinity": np.isinf(values),
+            f"holds values beyond {LARGEST:g}": np.abs(values) > LARGEST,
+        }
         for what, bad in kinds.items():
             if bad.any():
+                ways = [f"leave it out with --drop {name!r}", "correct it", "remove those rows"] if droppable else []
+                if what.startswith("is missing"):
+                    ways.append("let --missing median fill it in" if droppable else "fit with --missing median")
                 where = f"in {int(bad.sum())} of {len(values)} rows (row {_first(bad)} is the first)"
-                raise InputError(
-                    f"Column {str(name)!r} {what} {where}: {_ways(str(name), droppable, 'remove those rows')}."
-                )
-    return pd.DataFrame(numbers, index=X.index)
+                raise InputError(f"Column {str(name)!r} {what} {where}: {_or(ways or ['correct it'])}.")
 
 
-def _first_text(column: pd.Series[Any]) -> int | None:
-    """Row of the first value that is no number (a date or a duration is none, either), counted as a person does."""
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        return None
-    if pd.api.types.is_datetime64_any_dtype(column.dtype) or pd.api.types.is_timedelta64_dtype(column.dtype):
-        return 1
-    text = pd.to_numeric(column, errors="coerce").isna() & column.notna()
-    return _first(text) if text.any() else None
-
-
-def _ways(name: str, droppable: bool, first: str) -> str:
-    if not droppable:
-        return "correct it"
-    return f"leave it out with --drop {name!r}, correct it, or {first}"
+def _or(ways: Sequence[str]) -> str:
+    return ways[0] if len(ways) == 1 else f"{', '.join(ways[:-1])}, or {ways[-1]}"
 
 
 def _plain(y: pd.Series[Any]) -> pd.Series[Any]:
-    """The target in NumPy's types: nullable integers and booleans, decimals and numbers kept as objects among them."""
-    if y.isna().any():
-        return y  # refused anyway
+    """The target in NumPy's types: nullable integers and booleans among them."""
     kind = y.dtype.kind
     if pd.api.types.is_extension_array_dtype(y.dtype) and kind in "biuf":
         return y.astype({"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}[kind])
-    if y.dtype == object and _first_text(y) is None and not any(isinstance(value, str | bool) for value in y):
-        return pd.to_numeric(y).astype(np.float64)
     return y
 
 
@@ -159,6 +125,9 @@ def check_target(y: pd.Series[Any], task: TaskName) -> pd.Series[Any]:
 
 
 def _refuse_useless(X: pd.DataFrame) -> None:
+    empty = [name for name in X.columns if X[name].isna().all()]
+    if empty:
+        raise InputError(f"Column {some(empty)} has no value at all: leave it out with --drop {empty[0]!r}.")
     constant = [name for name in X.columns if X[name].min() == X[name].max()]
     if constant:
         raise InputError(

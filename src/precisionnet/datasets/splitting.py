@@ -1,8 +1,9 @@
 """Training, validation and test rows: whole people, alike in site or target, whatever the order of the table.
 
 People are dealt to the three sides like cards. They lie sorted by stratum (strata in random order, people in random
-order inside one), and each goes to the side that lacks most of its share of rows. So every stratum, and every run of
-small strata, is divided as asked for, without a smallest size.
+order inside one), the pile is cut somewhere, and each goes to the side that lacks most of its share of rows. So every
+stratum, and every run of small strata, is divided as asked for, without a smallest size; and a stratum of one lands on
+any side.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def split_rows(
     rng = np.random.default_rng(seed)
     _, stratum = np.unique(stratum, return_inverse=True)
     order = np.lexsort([rng.permutation(len(size)), rng.permutation(stratum.max() + 1)[stratum]])
+    order = np.roll(order, rng.integers(len(order)))
     side = np.empty(len(size), dtype=int)
     given, wanted = np.zeros(3), np.zeros(3)
     for i in order:

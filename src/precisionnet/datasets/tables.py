@@ -1,6 +1,7 @@
-"""Tables from files: csv, tsv, parquet and xlsx, one or several joined on an id.
+"""Tables from files: csv, tsv, parquet and xlsx, as they stand there.
 
-What cannot be used is refused in one sentence that names the file or column and says what to do.
+What the cells mean is for ``values``, which columns are which for ``formats``. What cannot be read at all is refused
+here, in one sentence that names the file and says what to do.
 """
 
 from __future__ import annotations
@@ -8,24 +9,87 @@ from __future__ import annotations
 import csv
 import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet
 
+from precisionnet.datasets.values import MISSING_TEXT
 from precisionnet.errors import InputError, did_you_mean, some
 from precisionnet.inputs import TABLE_ENDINGS, refuse_missing_table
 
-DELIMITED = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
+DELIMITED = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t", ".dat": "\t"}
+LARGE = 2**26
+"""Bytes from which on a text file is read in blocks, so that memory stays near the size of its array."""
+SIGNATURES = {
+    b"PK\x03\x04": "a workbook or zip archive: if it is a workbook, give it the ending .xlsx",
+    b"\x1f\x8b": "compressed: unpack it first",
+    b"PAR1": "parquet: give it the ending .parquet",
+    b"\xd0\xcf\x11\xe0": "an old Excel file: save it as .xlsx",
+    b"\xff\xfe": "UTF-16 text: save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text: save it as UTF-8",
+}
 
 
-def read_table(path: str | Path, id_column: str | None = None) -> pd.DataFrame:
-    """One table. The id column, where named, is read as text, so that leading zeros survive."""
+def read_header(path: str | Path) -> list[str]:
+    """The column names, without the rows."""
     path = Path(path)
+    with _readable(path):
+        return [str(name).strip() for name in _kind(path)[0](path)]
+
+
+def read_table(path: str | Path, id_column: str | None = None, text_columns: Collection[str] = ()) -> pd.DataFrame:
+    """One table. ``text_columns`` and the id are read as text, so that leading zeros survive."""
+    path = Path(path)
+    wanted = {*text_columns, *([] if id_column is None else [id_column])}
+    with _readable(path):
+        header, read = _kind(path)
+        names = header(path)
+        if not names:
+            raise InputError(f"Table {str(path)!r} is empty: it has no header.")
+        _refuse_twice(names, path)
+        frame = read(path, [name for name in names if str(name).strip() in wanted])
+    frame.columns = [str(name).strip() for name in frame.columns]
+    if frame.empty:
+        raise InputError(f"Table {str(path)!r} has no rows: only a header was found.")
+    if id_column is not None:
+        frame[id_column] = ids_of(frame, id_column, path)
+    return frame
+
+
+def ids_of(frame: pd.DataFrame, id_column: str, path: str | Path) -> pd.Series[Any]:
+    """The id column as text, none empty."""
+    if id_column not in frame.columns:
+        raise InputError(
+            f"Table {str(path)!r} has no id column {id_column!r}{did_you_mean(id_column, frame.columns)}; it "
+            f"has {some(list(frame.columns))}: name one of them with --id, or check how the columns are separated."
+        )
+    ids = as_text(frame[id_column])
+    empty = ids.isna() | (ids == "")
+    if empty.any():
+        raise InputError(
+            f"Table {str(path)!r} has no id in column {id_column!r} for {int(empty.sum())} of {len(frame)} rows "
+            f"(row {int(empty.to_numpy().argmax()) + 1} is the first): fill it in or remove those rows."
+        )
+    return ids
+
+
+def as_text(ids: pd.Series[Any]) -> pd.Series[Any]:
+    """Labels as text; a whole number that passed through a float column keeps no '.0'."""
+    if pd.api.types.is_float_dtype(ids.dtype) and bool(((ids.dropna() % 1 == 0) & (ids.dropna().abs() < 2**53)).all()):
+        ids = ids.astype("Int64")
+    return ids.astype("string").str.strip().astype(object).where(ids.notna(), None)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Whatever a reader raises, as a sentence."""
     refuse_missing_table(path)
     try:
-        frame = _READERS.get(path.suffix.lower(), _read_unknown)(path, id_column)
+        yield
     except InputError:
         raise
     except UnicodeDecodeError as error:
@@ -36,57 +100,47 @@ def read_table(path: str | Path, id_column: str | None = None) -> pd.DataFrame:
             f"Table {str(path)!r} cannot be read as {path.suffix} ({detail}): check that the file is what its ending "
             "says."
         ) from error
-    frame.columns = [str(name).strip() for name in frame.columns]
-    _refuse_twice(list(frame.columns), path)
-    if frame.empty:
-        raise InputError(f"Table {str(path)!r} has no rows: only a header was found.")
-    if id_column is not None:
-        if id_column not in frame.columns:
-            raise InputError(
-                f"Table {str(path)!r} has no id column {id_column!r}{did_you_mean(id_column, frame.columns)}; it "
-                f"has {some(list(frame.columns))}: name one of them with --id, or check how the columns are separated."
-            )
-        frame[id_column] = _as_text(frame[id_column])
-        empty = frame[id_column].isna() | (frame[id_column] == "")
-        if empty.any():
-            raise InputError(
-                f"Table {str(path)!r} has no id in column {id_column!r} for {int(empty.sum())} of {len(frame)} rows "
-                f"(row {int(empty.to_numpy().argmax()) + 1} is the first): fill it in or remove those rows."
-            )
-    return frame
 
 
-def read_tables(paths: Sequence[str | Path], id_column: str | None = None) -> tuple[pd.DataFrame, list[str]]:
-    """All tables, joined on the id where there are several; and what the user should know about the join."""
-    if len(paths) > 1 and id_column is None:
-        raise InputError(f"{len(paths)} tables were given, but no id to join them on: name the id column with --id.")
-    frames = [read_table(path, id_column) for path in paths]
-    joined, notes = frames[0], list[str]()
-    for path, frame in zip(paths[1:], frames[1:], strict=True):
-        assert id_column is not None
-        joined, note = _join(joined, frame, id_column, str(paths[0]), str(path))
-        notes += note
-    return joined, notes
+def _refuse_twice(names: Sequence[Any], path: Path) -> None:
+    """pandas would rename a repeated column in silence."""
+    stripped = [str(name).strip() for name in names if not pd.isna(name)]
+    seen = set[str]()
+    twice = sorted({name for name in stripped if name and (name in seen or seen.add(name))})  # type: ignore[func-returns-value]
+    if twice:
+        raise InputError(f"Table {str(path)!r} has more than one column named {some(twice)}: rename or remove one.")
 
 
-def _read_delimited(path: Path, id_column: str | None) -> pd.DataFrame:
-    names, delimiter = _header(path)
-    if not names:
-        raise InputError(f"Table {str(path)!r} is empty: it has no header.")
-    _refuse_twice(names, path)
-    text_columns = {name: str for name in names if name.strip() == id_column}
+def _delimited_header(path: Path) -> list[str]:
+    return _split_header(path)[0]
+
+
+def _read_delimited(path: Path, text_columns: list[str]) -> pd.DataFrame:
+    _, delimiter = _split_header(path)
+    if path.stat().st_size > LARGE:
+        from precisionnet.datasets.wide_csv import read_numeric_csv
+
+        return read_numeric_csv(path, delimiter=delimiter, null_values=MISSING_TEXT, text_columns=text_columns)
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a header that does not fit its rows
         return pd.read_csv(
-            path, sep=delimiter, encoding="utf-8-sig", dtype=text_columns, index_col=False, low_memory=False
+            path,
+            sep=delimiter,
+            encoding="utf-8-sig",
+            dtype=dict.fromkeys(text_columns, str),
+            keep_default_na=False,
+            na_values=MISSING_TEXT,
+            index_col=False,
+            low_memory=False,
         )
 
 
-def _header(path: Path) -> tuple[list[str], str]:
+def _split_header(path: Path) -> tuple[list[str], str]:
     """The column names, and the delimiter: the one that cuts the header and the first rows into equally many parts.
 
     Names may be quoted and hold anything, line breaks included.
     """
+    _refuse_binary(path)
     found: list[tuple[bool, int, list[str], str]] = []
     own = DELIMITED[path.suffix.lower()]
     for delimiter in dict.fromkeys([own, ",", ";", "\t"]):
@@ -98,77 +152,52 @@ def _header(path: Path) -> tuple[list[str], str]:
         if even and delimiter == own:  # the file is what its ending says
             break
     _, _, names, delimiter = max(found, key=lambda candidate: candidate[:2])
-    if any("\0" in name for name in names):
-        raise InputError(f"Table {str(path)!r} is not text: check that the file is what its ending says.")
     return names, delimiter
 
 
-def _refuse_twice(names: Sequence[Any], path: Path) -> None:
-    """pandas would rename a repeated column in silence."""
-    stripped = [str(name).strip() for name in names if not pd.isna(name)]
-    twice = sorted({name for name in stripped if name and stripped.count(name) > 1})
-    if twice:
-        raise InputError(f"Table {str(path)!r} has more than one column named {some(twice)}: rename or remove one.")
+def _refuse_binary(path: Path) -> None:
+    with path.open("rb") as file:
+        start = file.read(2**16)
+    known = next((what for signature, what in SIGNATURES.items() if start.startswith(signature)), None)
+    if known is not None and (b"\0" in start or start[:4] == b"PAR1"):
+        raise InputError(f"Table {str(path)!r} is not text, but {known}.")
+    if b"\0" in start:
+        raise InputError(f"Table {str(path)!r} is not text: check that the file is what its ending says.")
 
 
-def _read_parquet(path: Path, id_column: str | None) -> pd.DataFrame:
-    return pd.read_parquet(path)
+def _parquet_header(path: Path) -> list[str]:
+    return [str(name) for name in pyarrow.parquet.read_schema(path).names]
 
 
-def _read_excel(path: Path, id_column: str | None) -> pd.DataFrame:
+def _read_parquet(path: Path, text_columns: list[str]) -> pd.DataFrame:
+    frame = pd.read_parquet(path)
+    return frame.reset_index() if frame.index.name is not None else frame.reset_index(drop=True)
+
+
+def _excel_header(path: Path) -> list[Any]:
     header = pd.read_excel(path, header=None, nrows=1)
-    names = header.iloc[0].tolist() if len(header) else []
-    _refuse_twice(names, path)
+    return header.iloc[0].tolist() if len(header) else []
+
+
+def _read_excel(path: Path, text_columns: list[str]) -> pd.DataFrame:
     # As objects the ids stay what the cells hold: '001' is text, 12 a number.
-    return pd.read_excel(path, dtype={name: object for name in names if str(name).strip() == id_column})
+    return pd.read_excel(path, dtype=dict.fromkeys(text_columns, object), keep_default_na=False, na_values=MISSING_TEXT)
 
 
-def _read_unknown(path: Path, id_column: str | None) -> pd.DataFrame:
-    raise InputError(
-        f"Table {str(path)!r} has the ending {path.suffix!r}, which is not one of {TABLE_ENDINGS}: convert it."
-    )
-
-
-_READERS = {
-    **dict.fromkeys(DELIMITED, _read_delimited),
-    ".parquet": _read_parquet,
-    ".pq": _read_parquet,
-    ".xlsx": _read_excel,
+Header = Callable[[Path], list[Any]]
+Reader = Callable[[Path, list[str]], pd.DataFrame]
+_KINDS: dict[str, tuple[Header, Reader]] = {
+    **dict.fromkeys(DELIMITED, (_delimited_header, _read_delimited)),
+    ".parquet": (_parquet_header, _read_parquet),
+    ".pq": (_parquet_header, _read_parquet),
+    ".xlsx": (_excel_header, _read_excel),
 }
 
 
-def _as_text(ids: pd.Series[Any]) -> pd.Series[Any]:
-    if pd.api.types.is_float_dtype(ids.dtype) and bool(((ids.dropna() % 1 == 0) & (ids.dropna().abs() < 2**53)).all()):
-        ids = ids.astype("Int64")  # a whole number that passed through a float column: 12.0 is '12'
-    return ids.astype("string").str.strip().astype(object).where(ids.notna(), None)
-
-
-def _join(
-    left: pd.DataFrame, right: pd.DataFrame, id_column: str, left_name: str, right_name: str
-) -> tuple[pd.DataFrame, list[str]]:
-    for frame, name in ((left, left_name), (right, right_name)):
-        twice = frame[id_column][frame[id_column].duplicated()].unique().tolist()
-        if twice:
-            raise InputError(
-                f"Id {some(twice)} stands more than once in {name!r}: a join needs one row an id; remove the others."
-            )
-    shared = [name for name in right.columns if name in left.columns and name != id_column]
-    if shared:
-        raise InputError(f"Column {some(shared)} stands in {left_name!r} and in {right_name!r}: rename or remove one.")
-    joined = left.merge(right, on=id_column, how="inner")
-    only_left = left.loc[~left[id_column].isin(right[id_column]), id_column].tolist()
-    only_right = right.loc[~right[id_column].isin(left[id_column]), id_column].tolist()
-    if joined.empty:
+def _kind(path: Path) -> tuple[Header, Reader]:
+    found = _KINDS.get(path.suffix.lower())
+    if found is None:
         raise InputError(
-            f"No id in column {id_column!r} matches between {left_name!r} ({some(only_left)}) and {right_name!r} "
-            f"({some(only_right)}): write them the same way in both."
+            f"Table {str(path)!r} has the ending {path.suffix!r}, which is not one of {TABLE_ENDINGS}: convert it."
         )
-    notes = [
-        f"{len(ids)} of {len(frame)} rows of {name!r} have no partner in {other!r} and were left out ({some(ids)})."
-        for ids, frame, name, other in (
-            (only_left, left, left_name, right_name),
-            (only_right, right, right_name, left_name),
-        )
-        if ids
-    ]
-    return joined, notes
+    return found

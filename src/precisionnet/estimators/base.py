@@ -23,14 +23,16 @@ from precisionnet.errors import PrecisionNetWarning
 from precisionnet.estimators.checks import (
     check_split,
     column_names,
+    group_codes,
     refuse_bad_values,
+    refuse_empty_columns,
     refuse_few_rows,
     refuse_text_columns,
     warn_about_columns,
     warn_about_scale,
 )
 from precisionnet.estimators.interop import GraphInterop
-from precisionnet.estimators.rows import Scaler, Table, canonical, is_constant, split_validation
+from precisionnet.estimators.rows import Scaler, Table, canonical, fill, is_constant, medians, split_validation
 from precisionnet.joint import METHODS, HistoryRow, Problem, Result, Rows, Schedule, Stopping, run, threads_for
 from precisionnet.nn import PrecisionNetwork, scale_to_unit_norm
 from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter
@@ -95,6 +97,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         step1: str = BY_NAME["step1"].default,
         validation_fraction: float = BY_NAME["validation_fraction"].default,
         patience: int = BY_NAME["patience"].default,
+        missing: str = BY_NAME["missing"].default,
         standardize: bool = BY_NAME["standardize"].default,
         standardize_target: bool = BY_NAME["standardize_target"].default,
         scale_shift: bool = BY_NAME["scale_shift"].default,
@@ -124,12 +127,15 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         self.step1 = step1
         self.validation_fraction = validation_fraction
         self.patience = patience
+        self.missing = missing
         self.standardize = standardize
         self.standardize_target = standardize_target
         self.scale_shift = scale_shift
         self.predict_on = predict_on
         self.dtype = dtype
         self.random_state = random_state
+
+    medians_: FloatArray | None
 
     @abstractmethod
     def _encode_target(self, y: Any, weight: FloatArray) -> FloatArray:
@@ -160,6 +166,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         y: Any,
         sample_weight: Any = None,
         *,
+        groups: Any = None,
         on_epoch: Callable[[HistoryRow], object] | None = None,
     ) -> Self:
         """Learn the precision matrix and the network.
@@ -170,10 +177,11 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         y : the target.
         sample_weight : how often each row counts; 2 is the same as the row standing there twice, so the sum of the
             weights is the number of rows that the l1 penalty sees.
+        groups : whose row it is, one label a row; rows of one group never face each other across the validation split.
         on_epoch : called with each epoch's row of ``history_``, for a progress display.
         """
         try:
-            table, rng = self._checked_table(X, y, sample_weight)
+            table, rng = self._checked_table(X, y, sample_weight, groups)
             with threads_for(table.X.size * self.n_filters):
                 self._fit_table(table, rng, on_epoch)
         except BaseException:
@@ -187,6 +195,12 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         strata = table.y if self._n_outputs > 1 else None
         training, validation = split_validation(table, self.validation_fraction, strata, rng)
         check_split(len(training), 0 if validation is None else len(validation), self.validation_fraction)
+        self.medians_ = None
+        if self.missing == "median":
+            refuse_empty_columns(training.X, column_names(self))
+            self.medians_ = medians(training.X, training.weight)
+            training = training.filled(self.medians_)
+            validation = None if validation is None else validation.filled(self.medians_)
         self._x_scaler = Scaler.fit(training.X, training.weight, self.standardize)
         self._fit_target_scaler(training)
         problem = self._problem(training, seed=int(rng.randint(2**31 - 1)))
@@ -208,13 +222,14 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
             if name not in given:
                 delattr(self, name)
 
-    def _checked_table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, np.random.RandomState]:
+    def _checked_table(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Table, np.random.RandomState]:
         refuse_text_columns(X)
         self.target_name_ = str(y.name) if isinstance(y, pd.Series) and y.name is not None else None
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, **self._target_checks)
-        refuse_bad_values(X, column_names(self))
+        refuse_bad_values(X, column_names(self), self.missing)
+        self.n_missing_ = np.isnan(X).sum(axis=0)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        table = canonical(X, self._encode_target(y, weight), weight)
+        table = canonical(X, self._encode_target(y, weight), weight, group_codes(groups, len(X)))
         refuse_few_rows(len(table))
         return table, check_random_state(self.random_state)
 
@@ -302,13 +317,20 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         refuse_text_columns(X)
         X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
-        refuse_bad_values(X, column_names(self))
+        refuse_bad_values(X, column_names(self), "error" if self.medians_ is None else "median")
+        if self.medians_ is not None:
+            X = fill(X, self.medians_)
         x = torch.from_numpy(self._x_scaler.transform(X)).unsqueeze(-1)
         shift = torch.from_numpy(self.shift_)
         with torch.no_grad():
             parts = [self.network_(part, shift) for part in torch.split(x, _PREDICT_ROWS)]
         output: FloatArray = torch.cat(parts).numpy()
         return output
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "median"
+        return tags
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted model to ``folder`` (``model.safetensors`` and ``model.json``), whole or not at all."""

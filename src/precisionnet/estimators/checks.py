@@ -44,21 +44,32 @@ def refuse_text_columns(X: Any) -> None:
             )
 
 
-def refuse_bad_values(X: FloatArray, names: Sequence[str]) -> None:
-    """NaN, infinity, too few rows or columns."""
+def refuse_bad_values(X: FloatArray, names: Sequence[str], missing: str = "error") -> None:
+    """NaN (unless ``missing`` says what takes its place), infinity, huge values, too few columns."""
+    ways = {"NaN": ", impute them first, or fit with missing='median'", "infinity": " or correct them"}
     for label, bad in {"NaN": np.isnan(X), "infinity": np.isinf(X)}.items():
         columns = np.flatnonzero(bad.any(axis=0))
-        if len(columns):
+        if len(columns) and not (label == "NaN" and missing == "median"):
             listed = some([names[int(i)] for i in columns])
             raise InputError(
                 f"Input X contains {label} in {int(bad.any(axis=1).sum())} of {len(X)} rows (column {listed}): "
-                "drop those rows or columns, or impute them first."
+                f"drop those rows or columns{ways[label]}."
             )
     refuse_huge(X, names)
     if X.shape[1] < 2:
         raise InputError(
             f"Column {names[0]!r} is the only feature (n_features=1): a graph needs at least two; add columns or use a "
             "plain regression."
+        )
+
+
+def refuse_empty_columns(X: FloatArray, names: Sequence[str]) -> None:
+    """A column without a single value has no median."""
+    empty = np.flatnonzero(np.isnan(X).all(axis=0))
+    if len(empty):
+        raise InputError(
+            f"Column {some([names[int(i)] for i in empty])} is missing (NaN) in all {len(X)} training rows: there is "
+            "no median to take its place; drop it."
         )
 
 
@@ -84,6 +95,18 @@ def check_split(n_training: int, n_validation: int, fraction: float) -> None:
             f"validation_fraction={fraction:g} of {n_training} rows is fewer than 2: nothing is set aside, and the "
             "last epoch is kept; raise it, or bring more rows."
         )
+
+
+def group_codes(groups: Any, n_rows: int) -> IndexArray | None:
+    """A number for each label, in the order of the labels, so that the order of the rows never matters."""
+    if groups is None:
+        return None
+    labels = pd.Series(list(groups))
+    if len(labels) != n_rows:
+        raise InputError(f"groups has {len(labels)} labels for {n_rows} rows: give one a row.")
+    if labels.isna().any():
+        raise InputError(f"groups has no label for {int(labels.isna().sum())} of {n_rows} rows: give every row one.")
+    return np.unique(labels.astype(str), return_inverse=True)[1]
 
 
 def refuse_few_rows(n_rows: int) -> None:

@@ -3,6 +3,9 @@ code from the folder. Save, load and predict is bit-identical.
 
 ``model.json`` carries the format version, the estimator's parameters, the columns' names, the classes, the history, the
 versions it was made with, and the sha256 of the tensor file and of itself, checked before anything is used.
+
+Version 2 added what is known of missing values (``missing``, ``medians_``, ``n_missing_``); a folder of version 1,
+which had none, still loads.
 """
 
 from __future__ import annotations
@@ -33,7 +36,8 @@ from precisionnet.estimators.rows import Scaler
 from precisionnet.outputs import whole_folder
 
 FORMAT = "precisionnet-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+READABLE_VERSIONS = (1, 2)
 JSON_NAME = "model.json"
 TENSOR_NAME = "model.safetensors"
 _ESTIMATORS: dict[str, type[BasePNN]] = {"PNNRegressor": PNNRegressor, "PNNClassifier": PNNClassifier}
@@ -117,7 +121,9 @@ def document_hash(document: dict[str, Any]) -> str:
 
 
 def _tensors(model: BasePNN) -> dict[str, Tensor]:
-    arrays: dict[str, Any] = {name: getattr(model, name) for name in _MATRICES}
+    arrays: dict[str, Any] = {name: getattr(model, name) for name in (*_MATRICES, "n_missing_")}
+    if model.medians_ is not None:
+        arrays["medians_"] = model.medians_
     for name in ("_x_scaler", "_y_scaler"):
         if hasattr(model, name):
             scaler = getattr(model, name)
@@ -173,10 +179,10 @@ def _read_document(place: Path) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{str(path)!r} was not written by precisionnet; pass a folder made by save().")
     version = document.get("format_version")
-    if version != FORMAT_VERSION:
+    if version not in READABLE_VERSIONS:
         raise ModelFileError(
-            f"{str(path)!r} has format version {version!r}; this precisionnet ({__version__}) reads version "
-            f"{FORMAT_VERSION}: install a version that matches."
+            f"{str(path)!r} has format version {version!r}; this precisionnet ({__version__}) reads versions "
+            f"{' and '.join(map(str, READABLE_VERSIONS))}: install a version that matches."
         )
     if _expected_hash(document, JSON_NAME) != document_hash(document):
         raise ModelFileError(f"{str(path)!r} does not match its own hash: it was edited; copy the whole folder again.")
@@ -223,6 +229,7 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> BasePNN:
         if tuple(tensors[name].shape) != (n, n):
             raise ValueError(f"{name} has shape {tuple(tensors[name].shape)} for {n} features")
         setattr(model, name, tensors[name].numpy())
+    _set_missing(model, document["format_version"], tensors, n)
     for name in ("_x_scaler", "_y_scaler"):
         if f"{name}.mean" in tensors:
             setattr(model, name, Scaler(tensors[f"{name}.mean"].numpy(), tensors[f"{name}.scale"].numpy()))
@@ -232,3 +239,13 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> BasePNN:
     prefix = "network."
     model.network_.load_state_dict({k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)})
     return model
+
+
+def _set_missing(model: BasePNN, version: int, tensors: dict[str, Tensor], n: int) -> None:
+    counts = torch.zeros(n) if version == 1 else tensors["n_missing_"]
+    if tuple(counts.shape) != (n,):
+        raise ValueError(f"the counts of missing values are not for {n} features")
+    model.n_missing_ = counts.numpy().astype(np.int64)
+    model.medians_ = tensors["medians_"].numpy() if "medians_" in tensors else None
+    if model.medians_ is not None and (model.medians_.shape != (n,) or not np.isfinite(model.medians_).all()):
+        raise ValueError(f"the medians are not for {n} features")

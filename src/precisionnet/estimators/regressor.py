@@ -28,6 +28,8 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
     covariance_ : (N, N) sample covariance of the standardised training rows.
     history_ : data frame with a row an epoch: every term of the objective, losses and mean absolute errors.
     network_ : the fitted :class:`precisionnet.nn.PrecisionNetwork`.
+    n_missing_ : missing values a column in the rows given to fit.
+    medians_ : what takes their place, from the training rows; None with ``missing="error"``.
     n_iter_, best_epoch_ : epochs run, and the one whose state was kept.
     """
 

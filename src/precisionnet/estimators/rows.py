@@ -3,11 +3,13 @@
 Equal rows are merged into one with the sum of their weights and the rows are sorted. So the order of the table never
 changes a fit, a weight of 2 is the same as the row standing there twice, a weight of 0 the same as its absence, and two
 copies of a row never face each other across the validation split.
+
+A missing value is NaN until the split is made; then the training rows' medians may take its place.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,33 +19,67 @@ from precisionnet.types import FloatArray, IndexArray
 
 @dataclass(frozen=True)
 class Table:
-    """Checked rows: features, target (a number or a class index), weight."""
+    """Checked rows: features, target (a number or a class index), weight, and whose row it is."""
 
     X: FloatArray
     y: FloatArray
     weight: FloatArray
+    group: IndexArray
 
     def __len__(self) -> int:
         return len(self.X)
 
     def take(self, index: IndexArray) -> Table:
         """The rows at ``index``."""
-        return Table(self.X[index], self.y[index], self.weight[index])
+        return Table(self.X[index], self.y[index], self.weight[index], self.group[index])
+
+    def filled(self, values: FloatArray) -> Table:
+        """The same rows with ``values``, one a column, in place of what is missing."""
+        return replace(self, X=fill(self.X, values))
 
 
-def canonical(X: FloatArray, y: FloatArray, weight: FloatArray) -> Table:
-    """Sorted, equal rows merged, rows without weight dropped."""
+def canonical(X: FloatArray, y: FloatArray, weight: FloatArray, group: IndexArray | None = None) -> Table:
+    """Sorted, equal rows merged (NaN equals NaN), rows without weight dropped. Without ``group`` a row is its own."""
     kept = weight > 0
-    stacked = np.column_stack([X[kept], y[kept]])
+    # No NaN equals another, so infinity, which is refused before, takes its place for the while.
+    stacked = np.column_stack([np.where(np.isnan(X[kept]), np.inf, X[kept]), y[kept]])
     unique, inverse = np.unique(stacked, axis=0, return_inverse=True)
     merged = np.bincount(inverse.ravel(), weights=weight[kept], minlength=len(unique)).astype(np.float64)
-    return Table(np.ascontiguousarray(unique[:, :-1]), unique[:, -1], merged)
+    values = unique[:, :-1]
+    owner = np.arange(len(unique))
+    if group is not None:
+        owner[:] = len(group)
+        np.minimum.at(owner, inverse.ravel(), group[kept])
+    return Table(np.where(np.isposinf(values), np.nan, values), unique[:, -1], merged, owner)
+
+
+def medians(X: FloatArray, weight: FloatArray) -> FloatArray:
+    """Each column's median of the values that are present; a weight of 2 counts as the value standing there twice."""
+    return np.array([_median(column[~(gap := np.isnan(column))], weight[~gap]) for column in X.T])
+
+
+def _median(values: FloatArray, weight: FloatArray) -> float:
+    order = np.argsort(values, kind="stable")
+    passed = np.cumsum(weight[order])
+    middle = [np.searchsorted(passed, passed[-1] / 2, side=side) for side in ("left", "right")]
+    lower, upper = values[order][middle]
+    return float(lower + (upper - lower) / 2)
+
+
+def fill(X: FloatArray, values: FloatArray) -> FloatArray:
+    """``values``, one a column, in place of NaN."""
+    return np.where(np.isnan(X), values, X)
 
 
 def split_validation(
     table: Table, fraction: float, strata: FloatArray | None, rng: np.random.RandomState
 ) -> tuple[Table, Table | None]:
-    """Training and validation rows; stratified by class where ``strata`` is given. None where too few are left over."""
+    """Training and validation rows; stratified by class where ``strata`` is given. None where too few are left over.
+
+    All rows of a group are on one side.
+    """
+    if len(np.unique(table.group)) < len(table):
+        return _split_groups(table, fraction, strata, rng)
     values, groups = np.unique(np.zeros(len(table)) if strata is None else strata, return_inverse=True)
     counts = np.bincount(groups)
     # Whole rows a class, the largest remainders first, so that the classes together get what was asked for.
@@ -58,6 +94,25 @@ def split_validation(
         return table, None
     training = np.setdiff1d(np.arange(len(table)), validation)
     return table.take(training), table.take(validation)
+
+
+def _split_groups(
+    table: Table, fraction: float, strata: FloatArray | None, rng: np.random.RandomState
+) -> tuple[Table, Table | None]:
+    """Whole groups, in random order, as long as they bring a stratum nearer to its share of rows."""
+    _, first, group, size = np.unique(table.group, return_index=True, return_inverse=True, return_counts=True)
+    stratum = np.zeros(len(size)) if strata is None else strata[first]
+    chosen = np.zeros(len(size), dtype=bool)
+    for value in np.unique(stratum):
+        members = rng.permutation(np.flatnonzero(stratum == value))
+        wanted = fraction * size[members].sum()
+        for member in members[: len(members) - 1]:  # one is left to learn from
+            if size[chosen & (stratum == value)].sum() + size[member] / 2 <= wanted:
+                chosen[member] = True
+    validation = np.flatnonzero(chosen[group])
+    if len(validation) < 2:
+        return table, None
+    return table.take(np.flatnonzero(~chosen[group])), table.take(validation)
 
 
 def _moments(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:

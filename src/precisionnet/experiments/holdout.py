@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.model_selection import GridSearchCV, GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from precisionnet.datasets import Dataset
 from precisionnet.errors import InputError, PrecisionNetWarning, some
 from precisionnet.estimators import PNNClassifier, PNNRegressor
 from precisionnet.estimators.checks import MIN_ROWS
@@ -51,29 +53,17 @@ class HoldOut:
     notes: list[str] = field(default_factory=list)
 
 
-def split_rows(
-    y: pd.Series[Any], task: TaskName, test_fraction: float, seed: int, groups: Any = None
-) -> tuple[IndexArray, IndexArray]:
-    """Training and test rows: by group where ids repeat, stratified by class for classification."""
-    kind: Any = StratifiedShuffleSplit if task == "classification" else ShuffleSplit
-    if groups is not None and pd.Series(groups).duplicated().any():
-        kind = GroupShuffleSplit
-    else:
-        groups = None
-    splitter = kind(n_splits=1, test_size=test_fraction, random_state=seed)
-    n_classes, n_groups = y.nunique(), len(y) if groups is None else pd.Series(groups).nunique()
-    try:
-        training, test = next(splitter.split(np.zeros(len(y)), y, groups))
-    except ValueError as error:
-        what = f"{n_classes} classes" if kind is StratifiedShuffleSplit else f"{n_groups} different ids"
-        raise InputError(
-            f"A test fraction of {test_fraction:g} cannot be held out from {len(y)} rows with {what}: bring more rows, "
-            f"merge classes, or change --test-fraction."
-        ) from error
+def split_rows(data: Dataset, task: TaskName, test_fraction: float, seed: int) -> tuple[IndexArray, IndexArray]:
+    """Training and test rows: whole people, alike in target."""
+    y = data.y
+    assert y is not None
+    training, _, test = data.split_rows((1.0 - test_fraction, 0.0, test_fraction), seed, stratify="target")
     if len(test) < 2 or len(training) < 2 * MIN_ROWS:
+        people = len(y) if data.groups is None else data.groups.nunique()
         raise InputError(
-            f"A test fraction of {test_fraction:g} splits {len(y)} rows into {len(training)} to learn from and "
-            f"{len(test)} to test: at least {2 * MIN_ROWS} and 2 are needed; change --test-fraction or bring more rows."
+            f"A test fraction of {test_fraction:g} splits {len(y)} rows ({people} ids) into {len(training)} to "
+            f"learn from and {len(test)} to test: at least {2 * MIN_ROWS} and 2 are needed; change --test-fraction or "
+            "bring more rows."
         )
     lost = sorted(set(y.astype(str)) - set(y.iloc[training].astype(str))) if task == "classification" else []
     if lost:
@@ -81,38 +71,44 @@ def split_rows(
             f"All rows of class {some(lost)} belong to ids that were held out: change --seed or --test-fraction, "
             "or merge classes."
         )
-    return np.sort(training), np.sort(test)
+    return training, test
 
 
 def plain_models(task: TaskName, smallest_class: int = 3) -> dict[str, Any]:
     """What a fit must beat to be worth it, by the name the tables show."""
     if task == "regression":
         ridge = RidgeCV(alphas=np.logspace(-2, 4, 25))
-        return {"ridge": make_pipeline(StandardScaler(), ridge), "median": DummyRegressor(strategy="median")}
+        return {"ridge": _prepared(ridge), "median": DummyRegressor(strategy="median")}
     logistic: Any = LogisticRegression(max_iter=500)
     if smallest_class > 1:  # with a class of one row there is nothing to tune on
         logistic = GridSearchCV(logistic, {"C": np.logspace(-3, 2, 6)}, cv=min(3, smallest_class))
-    return {"logistic": make_pipeline(StandardScaler(), logistic), "majority": DummyClassifier(strategy="prior")}
+    return {"logistic": _prepared(logistic), "majority": DummyClassifier(strategy="prior")}
+
+
+def _prepared(model: Any) -> Any:
+    """On standard units, with the medians of the training rows where something is missing."""
+    return make_pipeline(SimpleImputer(strategy="median"), StandardScaler(), model)
 
 
 def measure(
-    X: pd.DataFrame,
-    y: pd.Series[Any],
+    data: Dataset,
     task: TaskName,
     parameters: dict[str, Any],
     *,
     seed: int = 0,
     test_fraction: float = 0.2,
-    groups: Any = None,
     on_epoch: Callable[[HistoryRow], object] | None = None,
 ) -> HoldOut:
     """Fit on the training rows, predict the test rows, and the same for the plain predictors."""
-    training, test = split_rows(y, task, test_fraction, seed, groups)
+    training, test = split_rows(data, task, test_fraction, seed)
+    X, y, groups = data.X, data.y, data.groups
+    assert y is not None
     kind = PNNRegressor if task == "regression" else PNNClassifier
     model = kind(**parameters, random_state=seed)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(X.iloc[training], y.iloc[training], on_epoch=on_epoch)
+        people = None if groups is None else groups.iloc[training]
+        model.fit(X.iloc[training], y.iloc[training], groups=people, on_epoch=on_epoch)
     rows, own = {}, None
     y_test = y.iloc[test].to_numpy()
     smallest_class = int(y.iloc[training].value_counts().min())
@@ -131,10 +127,10 @@ def measure(
     return HoldOut(model, task, str(y.name), training, test, y_test, own, scores, notes)
 
 
-def _notes(scores: pd.DataFrame, n_test: int, groups: Any) -> list[str]:
+def _notes(scores: pd.DataFrame, n_test: int, groups: pd.Series[Any] | None) -> list[str]:
     """What a reader of the scores should know."""
     notes = []
-    if groups is not None and pd.Series(groups).duplicated().any():
+    if groups is not None and groups.duplicated().any():
         notes.append("Ids repeat: all rows of an id are on the same side of the test split.")
     if n_test < FEW_TEST_ROWS:
         notes.append(

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from sklearn.metrics import confusion_matrix, roc_curve
 
+from precisionnet.errors import printable
 from precisionnet.plots.style import INK, MAIN, MUTED, SECOND, new_figure
 
 
@@ -94,5 +95,5 @@ def without_common_ending(names: Sequence[str]) -> list[str]:
 
 def short(name: str, most: int = 28) -> str:
     """A name that fits on an axis."""
-    name = " ".join(name.split())
+    name = printable(" ".join(name.split()))
     return name if len(name) <= most else name[: most - 1] + "…"

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
 from precisionnet import plots
+from precisionnet.errors import printable
 from precisionnet.estimators import partial_correlations
 from precisionnet.estimators.checks import column_names
 from precisionnet.estimators.files import versions
@@ -40,7 +41,10 @@ class Figure:
 def render(result: HoldOut, source: str, created: str) -> str:
     """The page as text. ``source`` names the table, ``created`` is the date to show."""
     environment = Environment(
-        loader=PackageLoader("precisionnet.report"), autoescape=select_autoescape(default=True), trim_blocks=True
+        loader=PackageLoader("precisionnet.report"),
+        autoescape=select_autoescape(default=True),
+        trim_blocks=True,
+        finalize=_without_control_characters,
     )
     model = result.model
     edges = model.to_edge_frame()
@@ -153,6 +157,11 @@ def _fitted(model: Any) -> list[tuple[str, str]]:
         ("network weights", f"{sum(p.numel() for p in model.network_.parameters()):,}"),
         ("random seed", _show(model.random_state)),
     ]
+
+
+def _without_control_characters(value: Any) -> Any:
+    """A name from a file may hold escape sequences or switch the writing direction; markup is ours."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _number(value: float) -> str:

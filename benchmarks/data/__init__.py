@@ -1,0 +1,1 @@
+"""What reading large tables costs."""

@@ -1,0 +1,128 @@
+"""``precisionnet datasets``: check a table before a fit; list, describe and fetch public ones."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from precisionnet.cli.table_options import Drop, Format, IdColumn, Person, Regions, Site, Tables, load_options
+from precisionnet.inputs import refuse_missing_table
+
+if TYPE_CHECKING:
+    from precisionnet.datasets.registry import RemoteDataset
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Check a table before a fit; list, describe and fetch public data sets.",
+)
+
+DatasetName = Annotated[str, typer.Argument(metavar="NAME", help="One of those that `datasets list` names.")]
+DataFolder = Annotated[
+    str | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="Where data sets are kept; $PRECISIONNET_DATA or the platform's cache if not given.",
+    ),
+]
+SYNTHETIC = {
+    "make_gaussian_regression": "Gaussian rows from a sparse precision, a linear target with noise; the true graph "
+    "comes with them.",
+    "make_gaussian_classification": "The same with classes.",
+}
+
+
+@app.command()
+def check(
+    tables: Tables,
+    target: Annotated[str | None, typer.Option(metavar="COL", help="Column to predict.")] = None,
+    id_column: IdColumn = None,
+    person: Person = None,
+    site: Site = None,
+    drop: Drop = None,
+    format: Format = "auto",
+    regions: Regions = "all",
+    strict: Annotated[bool, typer.Option("--strict", help="Take warnings for errors.")] = False,
+) -> None:
+    """Say in plain sentences what is in a table and what may mislead a fit; exit code 1 if something must be mended."""
+    for table in tables:
+        refuse_missing_table(table)
+    from precisionnet.cli import console
+    from precisionnet.cli.findings import print_findings
+    from precisionnet.datasets import load_table
+    from precisionnet.datasets.checks import Finding, check_dataset
+
+    data = load_table(*tables, **load_options(target, id_column, person, site, drop, format, regions))
+    with console.working("checking"):
+        findings = check_dataset(data)
+    loaded = [Finding("note", "loading", sentence) for sentence in data.notes]
+    if not print_findings([*findings, *loaded], strict=strict):
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def list_datasets(data: DataFolder = None) -> None:
+    """Name the public data sets, say which are on this machine, and name the makers of synthetic ones."""
+    from precisionnet.cli import console
+    from precisionnet.datasets.fetching import data_folder
+    from precisionnet.datasets.registry import DATASETS
+
+    folder = data_folder(data)
+    for name, dataset in DATASETS.items():
+        here = all((folder / file.name).is_file() for file in dataset.files)
+        where = f"On this machine, in {folder / name}" if here else f"Not here yet: precisionnet datasets fetch {name}"
+        console.say(f"{name}: {dataset.title}")
+        console.say(_summary(dataset))
+        console.say(where)
+        console.say("")
+    console.say("Synthetic, in Python (from precisionnet.datasets import ...):")
+    console.listing((f"  {name}", "", what) for name, what in SYNTHETIC.items())
+
+
+@app.command()
+def describe(name: DatasetName) -> None:
+    """Print what a data set holds, where it comes from, its terms of use and what to cite."""
+    from precisionnet.datasets import registry
+
+    _say_text(registry.describe(name))
+
+
+@app.command()
+def fetch(name: DatasetName, data: DataFolder = None) -> None:
+    """Download a public data set, or find it on this machine; say what it is, its terms and what to cite."""
+    from precisionnet.cli import console
+    from precisionnet.datasets.fetching import fetch_files
+    from precisionnet.datasets.registry import find_dataset
+
+    dataset, told = find_dataset(name), list[str]()
+
+    def tell(text: str) -> None:
+        told.append(text)
+        console.note(text.partition("\n")[0])  # the terms are printed below in any case
+
+    files = fetch_files(name, data, tell=tell)
+    console.say(f"{dataset.title}{'' if told else ' (already there)'}")
+    console.say(_summary(dataset))
+    for path in files.values():
+        console.say(f"  {path}")
+    for heading, text in (("Terms of use", dataset.terms), ("Please cite", dataset.citation)):
+        console.say("")
+        console.say(heading)
+        _say_text(text)
+
+
+def _say_text(markdown: str) -> None:
+    """Paragraphs and list items as wide as the terminal is."""
+    from precisionnet.cli import console
+
+    for paragraph in re.sub(r"(?<=\S)\n(?![-#\n]) *", " ", markdown).splitlines():
+        console.say(paragraph)
+
+
+def _summary(dataset: RemoteDataset) -> str:
+    """The first paragraph under the title: what it is, of how many people, of what age."""
+    first = next(text for text in dataset.description.split("\n\n") if not text.startswith("#"))
+    return " ".join(first.split()).rpartition(".")[0] + "."

@@ -1,0 +1,34 @@
+"""ANTs thickness: Kirby's scan and rescan, which the label table does not tell apart.
+
+The Kirby (MMRR) rows of the public label tables are two scans each of 21 people, one scan missing, without a person id.
+The two scans of a person share sex and age; so all scans of equal sex and age are taken for one person, which never
+tears a pair apart (and puts a few strangers together, which costs nothing).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from precisionnet.datasets.assembling import Roles, find
+from precisionnet.datasets.parts import Part
+from precisionnet.datasets.tables import as_text
+
+KIRBY = "kirby"
+PERSON = "person of the scan"
+
+
+def pair_kirby(part: Part, roles: Roles) -> tuple[Part, Roles]:
+    """Say who the Kirby rows are of, where there are any and nothing else says it."""
+    names = [find(name, part.facts.columns) for name in ("SITE", "SEX", "AGE")]
+    if None in names or part.ids is None or roles.person is not None:
+        return part, roles
+    site, sex, age = (as_text(part.facts[name]) for name in names if name is not None)
+    is_kirby = site.str.lower() == KIRBY
+    if not is_kirby.any():
+        return part, roles
+    person = part.ids.where(~is_kirby, "kirby-sex" + sex.astype(str) + "-age" + age.astype(str))
+    note = (
+        f"{int(is_kirby.sum())} Kirby rows are scan and rescan without a person id: rows of equal sex and age count as "
+        "one person."
+    )
+    return part.with_facts(**{PERSON: person}).noting(note), replace(roles, person=PERSON)

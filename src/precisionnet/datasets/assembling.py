@@ -1,0 +1,169 @@
+"""From a Part to a Dataset: which fact is the target, who a row belongs to, where it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from precisionnet.datasets.atlases import DESIKAN, DESTRIEUX
+from precisionnet.datasets.dataset import Dataset
+from precisionnet.datasets.formats import OF_REGIONS
+from precisionnet.datasets.joining import person_of
+from precisionnet.datasets.parts import DROPPABLE, Part, numeric
+from precisionnet.datasets.regions import parse_region, reduce_regions
+from precisionnet.datasets.tables import as_text
+from precisionnet.datasets.values import to_labels_or_numbers
+from precisionnet.errors import InputError, did_you_mean, some
+
+AUTO = "auto"
+SITE_NAMES = ("site", "site_id", "scanner", "scanner_id", "center", "centre")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the user said of the columns. "auto": by the names that such columns have, where there is one."""
+
+    target: str | None = AUTO
+    person: str | None = None
+    site: str | None = AUTO
+    covariates: Collection[str] | str = AUTO
+    drop: Sequence[str] = ()
+    regions: str = "all"
+    features: Sequence[str] | None = None
+    """Exactly these features, in this order."""
+
+    def named(self) -> set[str]:
+        """Every column the user named as something other than a feature."""
+        covariates = () if isinstance(self.covariates, str) else self.covariates
+        return {name for name in (self.target, self.person, self.site, *covariates) if name is not None}
+
+
+def assemble(part: Part, roles: Roles, description: str = "") -> Dataset:
+    """Give every column its role."""
+    if isinstance(roles.covariates, str) and roles.covariates != AUTO:
+        raise InputError(f"covariates must be a list of column names, got {roles.covariates!r}.")
+    index: pd.Index[Any] = pd.RangeIndex(1, len(part.features) + 1, name="row")
+    if part.ids is not None:
+        index = pd.Index(part.ids, name=part.ids.name or "id")
+    facts, taken, notes = part.facts, set[str](), list(part.notes)
+    features = _chosen(part, roles)
+
+    def fact(name: str, option: str) -> pd.Series[Any]:
+        found = find(name, [*facts.columns, *part.features.columns])
+        if found is None:
+            every = [*part.features.columns, *facts.columns]
+            raise InputError(
+                f"There is no column {name!r}{did_you_mean(name, every)}: {option} must name one of the table's "
+                f"columns ({some(every)})."
+            )
+        taken.add(found)
+        return facts[found] if found in facts.columns else part.features[found]
+
+    target = _auto(roles.target, ("age",), facts.columns)
+    y = None
+    if target is not None:
+        y, said = to_labels_or_numbers(fact(target, "--target"), part.path)
+        notes += said
+    site_name = _auto(roles.site, SITE_NAMES, [c for c in facts.columns if c not in taken])
+    site = None if site_name is None else as_text(fact(site_name, "--site")).rename("site")
+    groups = _people(part, None if roles.person is None else fact(roles.person, "--person"))
+    if roles.covariates == AUTO:
+        names = [c for c in facts.columns if c not in taken]
+    else:
+        names = [str(fact(name, "--covariate").name) for name in roles.covariates]
+    covariates = pd.DataFrame({n: to_labels_or_numbers(facts[n], part.path)[0] for n in names}, index=facts.index)
+    X = features.drop(columns=[c for c in features.columns if c in taken]) if roles.features is None else features
+    notes += _missing_note(X, y)
+    return Dataset(
+        X.set_axis(index),
+        None if y is None else y.set_axis(index),
+        None if groups is None else groups.set_axis(index),
+        None if site is None else site.set_axis(index),
+        covariates.set_axis(index) if names else None,
+        description,
+        tuple(dict.fromkeys(notes)),
+        {name: part.original_names.get(name, name) for name in X.columns},
+    )
+
+
+def find(name: str, columns: Collection[str]) -> str | None:
+    """The column of this name; where there is none, the only one that differs in case alone."""
+    if name in columns:
+        return name
+    close = [column for column in columns if column.lower() == name.lower()]
+    return close[0] if len(close) == 1 else None
+
+
+def _auto(name: str | None, candidates: Sequence[str], columns: Collection[str]) -> str | None:
+    if name != AUTO or AUTO in columns:
+        return name
+    return next((found for candidate in candidates if (found := find(candidate, columns)) is not None), None)
+
+
+def _people(part: Part, person: pd.Series[Any] | None) -> pd.Series[Any] | None:
+    """Whose row it is: as said, else from the id; a row of nobody is its own person."""
+    if person is not None:
+        label = as_text(person)
+        own = pd.Series([f"row {i + 1}" for i in range(len(label))], index=label.index)
+        return label.where(label.notna(), own).rename("person")
+    if part.ids is None:
+        return None
+    return part.ids.map(person_of if part.format in OF_REGIONS else str).rename("person")
+
+
+def _chosen(part: Part, roles: Roles) -> pd.DataFrame:
+    """The features, without those dropped, in the order of the atlas."""
+    features, original = part.features, part.original_names
+    unknown = [n for n in roles.drop if n not in features and n not in original.values() and n not in part.facts]
+    if unknown:
+        every = [*features.columns, *part.facts.columns]
+        raise InputError(
+            f"There is no column {unknown[0]!r}{did_you_mean(unknown[0], every)}: --drop must name one of the table's "
+            f"columns ({some(every)})."
+        )
+    if roles.features is not None:
+        missing = [n for n in roles.features if n not in features.columns and n not in part.facts.columns]
+        if missing:
+            raise InputError(
+                f"Table {part.path!r} has no column {some(missing)} ({len(missing)} of {len(roles.features)} are "
+                f"missing){did_you_mean(missing[0], features.columns)}: add them or rename the table's columns."
+            )
+        beside = [n for n in roles.features if n not in features.columns]
+        if beside:
+            features = features.join(numeric(part.facts[beside], part.path, DROPPABLE)[0])
+        return features[list(roles.features)]
+    dropped = [n for n in features.columns if n in roles.drop or original.get(n) in roles.drop]
+    features = features.drop(columns=dropped) if dropped else features
+    if part.format in OF_REGIONS:
+        kept: list[str] = list(reduce_regions({str(n): str(n) for n in features.columns}, roles.regions))
+        kept.sort(key=_atlas_order)
+        return features[kept]
+    if roles.regions != "all":
+        raise InputError(f"regions={roles.regions!r} needs a table of cortical regions, and {part.path!r} is none.")
+    return features
+
+
+_ORDER = {region: position for position, region in enumerate([*DESIKAN, *DESTRIEUX])}
+
+
+def _atlas_order(name: str) -> tuple[str, int, str]:
+    region = parse_region(name)
+    return ("", 0, name) if region is None else (region.side, _ORDER[region.region], name)
+
+
+def _missing_note(X: pd.DataFrame, y: pd.Series[Any] | None) -> list[str]:
+    """Missing values by column, the worst first."""
+    counts = X.isna().sum()
+    counts = counts[counts > 0].sort_values(ascending=False, kind="stable")
+    notes = []
+    if len(counts):
+        listed = ", ".join(f"{name!r} {count}" for name, count in counts.iloc[:3].items())
+        more = f" and {len(counts) - 3} columns more" if len(counts) > 3 else ""
+        rows = int(X.isna().any(axis=1).sum())
+        notes.append(f"Values are missing in {rows} of {len(X)} rows: {listed}{more}.")
+    if y is not None and y.isna().any():
+        notes.append(f"Target {str(y.name)!r} is missing in {int(y.isna().sum())} of {len(y)} rows.")
+    return notes

@@ -1,0 +1,214 @@
+"""Checks that look at one column at a time: missing, huge, constant, outlying values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from precisionnet.datasets.checks.finding import Finding, and_list, column_list, counted, drop_options
+from precisionnet.errors import shown
+from precisionnet.linalg import LARGEST
+from precisionnet.types import BoolArray, FloatArray, IndexArray
+
+MANY_ROWS = 20_000
+"""Medians, ranks and correlations of longer tables are taken from this many rows, evenly spaced."""
+OUTLYING = 8.0
+"""Raw median absolute deviations: 5.4 standard deviations of a Gaussian, one value in fifteen million."""
+BY_CHANCE = 0.01
+"""In a large table of Gaussians the limit moves out until fewer than this many values are expected beyond it."""
+GAUSSIAN_MAD = 0.6745
+FEW_ROWS = 200
+"""Below this many rows the spread is uncertain, and the limit moves out: 8.8 MAD at 100 rows, 15 at 20."""
+SKEWED = 1.25
+"""Median to 95th percentile against 5th percentile to median: 1.6 for a lognormal (sigma 0.3), 1 for a Gaussian."""
+LONG_TAIL = 0.01
+"""Where more than this share of a column is outlying, it has a long tail rather than bad scans."""
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The features by column, and what several checks need to know of each."""
+
+    names: list[str]
+    """As the file calls them: the user looks for them there, and ``--drop`` wants them so."""
+    ids: pd.Index[Any]
+    values: FloatArray
+    n_known: IndexArray
+    low: FloatArray
+    high: FloatArray
+    median: FloatArray
+    spread: FloatArray
+    sample: IndexArray
+    """Rows to take statistics from: all of them, or MANY_ROWS."""
+
+    @classmethod
+    def of(cls, X: pd.DataFrame, names: list[str]) -> Self:
+        """Summarise a table of numbers, none of them infinite."""
+        values = np.asfortranarray(X.to_numpy(dtype=np.float64))
+        sample = np.arange(len(values))
+        if len(values) > MANY_ROWS:
+            sample = np.linspace(0, len(values) - 1, MANY_ROWS).astype(np.intp)
+        ends = [(np.fmin.reduce(c), np.fmax.reduce(c), len(c) - np.count_nonzero(np.isnan(c))) for c in values.T]
+        low, high, n_known = (np.array(part) for part in zip(*ends, strict=True))
+        middle = [centre_and_spread(c[sample]) for c in values.T]
+        median, spread = (np.array(part) for part in zip(*middle, strict=True))
+        return cls(names, X.index, values, n_known, low, high, median, spread, sample)
+
+    def useful(self) -> IndexArray:
+        """Positions of the columns that vary."""
+        return np.flatnonzero((self.n_known > 1) & (self.low < self.high))
+
+
+def centre_and_spread(values: FloatArray) -> tuple[float, float]:
+    """Median and raw MAD of the known values.
+
+    Where more than half are equal the MAD is 0; the median deviation of the others then stands for it.
+    """
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return np.nan, np.nan
+    median = float(np.median(known))
+    away = np.abs(known - median)
+    spread = float(np.median(away))
+    if spread == 0.0 and (away > 0).any():
+        spread = float(np.median(away[away > 0]))
+    return median, spread
+
+
+def missing_values(columns: Columns) -> list[Finding]:
+    """Columns that are empty, and cells that are."""
+    n_rows = len(columns.ids)
+    found = list[Finding]()
+    empty = [columns.names[j] for j in np.flatnonzero(columns.n_known == 0)]
+    if empty:
+        what = f"{column_list(empty)} {'has' if len(empty) == 1 else 'have'} no value in any row"
+        found.append(Finding("error", "missing", f"{what}: leave out with {drop_options(empty)}."))
+    holes = np.flatnonzero((columns.n_known > 0) & (columns.n_known < n_rows))
+    if len(holes):
+        rows = int(np.isnan(columns.values[:, holes]).any(axis=1).sum())
+        worst = sorted(holes, key=lambda j: (columns.n_known[j], j))
+        most = [f"{shown(columns.names[j])} ({counted(n_rows - int(columns.n_known[j]), 'row')})" for j in worst]
+        sentence = (
+            f"Values are missing in {len(holes)} of {counted(len(columns.names), 'column')} and {rows:,} of "
+            f"{counted(n_rows, 'row')}; most in {and_list(most)}: fill them in, or leave out those rows or columns."
+        )
+        found.append(Finding("warning", "missing", sentence))
+    return found
+
+
+def huge_values(X: pd.DataFrame, names: list[str]) -> list[Finding]:
+    """Infinity, and numbers whose squares would be."""
+    far = [(j, row) for j, c in enumerate(X.to_numpy(dtype=np.float64).T) if (row := _first_huge(c)) is not None]
+    if not far:
+        return []
+    which, first = column_list([names[j] for j, _ in far]), shown(X.index[far[0][1]])
+    sentence = f"{which} hold{'s' * (len(far) == 1)} infinity or values beyond {LARGEST:g} (first in row {first})"
+    return [Finding("error", "huge values", f"{sentence}: correct or empty those cells.")]
+
+
+def _first_huge(column: FloatArray) -> int | None:
+    if np.fmax.reduce(column) <= LARGEST and np.fmin.reduce(column) >= -LARGEST:
+        return None
+    huge = np.abs(column) > LARGEST
+    return int(huge.argmax()) if huge.any() else None
+
+
+def constant_columns(columns: Columns) -> list[Finding]:
+    """Columns with one value, and columns with one value in nearly all rows."""
+    found = list[Finding]()
+    constant = [columns.names[j] for j in np.flatnonzero((columns.n_known > 0) & (columns.low == columns.high))]
+    if constant:
+        one = len(constant) == 1
+        sentence = f"{column_list(constant)} {'is' if one else 'are'} constant and carr{'ies' if one else 'y'} no "
+        found.append(
+            Finding("error", "constant columns", f"{sentence}information: leave out with {drop_options(constant)}.")
+        )
+    nearly = []
+    for j in columns.useful():
+        largest = max(abs(columns.low[j]), abs(columns.high[j]))
+        others = int(columns.n_known[j] - np.count_nonzero(columns.values[:, j] == columns.median[j]))
+        if (
+            others < max(min(3, columns.n_known[j] / 20), columns.n_known[j] / 100)
+            or columns.high[j] - columns.low[j] < 1e-12 * largest
+        ):
+            nearly.append((columns.names[j], others))
+    if nearly:
+        listed = and_list([f"{shown(name)} (in all but {counted(n, 'row')})" for name, n in nearly])
+        sentence = (
+            f"Nearly constant: {listed}. On one side of a split nothing may be left that varies; leave "
+            f"{'it' if len(nearly) == 1 else 'them'} out with {drop_options(name for name, _ in nearly)}."
+        )
+        found.append(Finding("warning", "constant columns", sentence))
+    return found
+
+
+def outliers(columns: Columns, is_coded: BoolArray) -> list[Finding]:
+    """Values far out; those that the logarithm makes ordinary belong to a long tail."""
+    n_rows = len(columns.ids)
+    limit = max(OUTLYING, -float(ndtri(BY_CHANCE / 2 / columns.values.size)) / GAUSSIAN_MAD)
+    limit *= max(1.0, 1.0 + 20.0 / n_rows - 20.0 / FEW_ROWS)  # few rows give an uncertain spread
+    cells, tails = list[tuple[float, int, int]](), list[tuple[int, str]]()
+    with np.errstate(invalid="ignore"):
+        far = np.fmax(columns.median - columns.low, columns.high - columns.median) > limit * columns.spread
+    for j in np.flatnonzero(far):
+        column = np.where(is_coded[:, j], np.nan, columns.values[:, j])
+        distance = _distance(column, columns.sample)
+        rows = np.flatnonzero(distance > limit)
+        odd = rows
+        if len(rows) and _is_skewed(column[columns.sample]):
+            odd = rows[_distance(np.log(column), columns.sample)[rows] > limit]
+        many = len(odd) >= 3 and len(odd) > LONG_TAIL * columns.n_known[j]
+        if many or len(odd) < len(rows):
+            tails.append((-len(rows), columns.names[j]))
+        if not many:
+            cells += [(-float(distance[i]), int(i), int(j)) for i in odd]
+    found = list[Finding]()
+    if cells:
+        found.append(Finding("warning", "outliers", _outlier_sentence(columns, sorted(cells), limit)))
+    if tails:
+        listed = and_list([f"{shown(name)} ({counted(-n, 'row')})" for n, name in sorted(tails)])
+        sentence = (
+            f"{counted(len(tails), 'column')} {'has a long tail' if len(tails) == 1 else 'have long tails'} beyond "
+            f"{limit:.2g} MAD of the median: {listed}. With a logarithm or ranks a few rows would not rule the graph."
+        )
+        found.append(Finding("note", "long tails", sentence))
+    return found
+
+
+def _distance(column: FloatArray, sample: IndexArray) -> FloatArray:
+    """From the median, in MAD; of rounded values, counts among them, it is only known to half a step."""
+    known = column[sample]
+    median, spread = centre_and_spread(known)
+    steps = np.diff(np.unique(known[~np.isnan(known)]))
+    spread += 0.5 * float(steps.min()) if len(steps) else np.inf
+    return np.abs(column - median) / spread
+
+
+def _is_skewed(column: FloatArray) -> bool:
+    """Positive, and reaching farther up than down, as volumes and times do."""
+    known = column[~np.isnan(column)]
+    low, median, high = np.percentile(known, [5, 50, 95])
+    return bool(known.min() > 0.0 and high - median > SKEWED * (median - low))
+
+
+def _outlier_sentence(columns: Columns, cells: list[tuple[float, int, int]], limit: float) -> str:
+    n_columns = len({j for _, _, j in cells})
+    rows, per_row = np.unique([i for _, i, _ in cells], return_counts=True)
+    examples = [
+        f"{shown(columns.names[j])} = {columns.values[i, j]:.4g} in row {shown(columns.ids[i])} (median "
+        f"{columns.median[j]:.4g})"
+        for _, i, j in cells[:3]
+    ]
+    sentence = (
+        f"{counted(len(cells), 'value')} in {counted(n_columns, 'column')} and {counted(len(rows), 'row')} "
+        f"lie{'s' * (len(cells) == 1)} beyond {limit:.2g} MAD (median absolute deviations) of the column's median: "
+        f"{and_list(examples)}. "
+    )
+    most = int(per_row.max())
+    if len(rows) > 1 and most >= 3 and most > len(cells) / 3:
+        sentence += f"Row {shown(columns.ids[rows[per_row.argmax()]])} alone holds {most} of them. "
+    return sentence + "Look at those rows: one failed segmentation can bend the whole graph."

@@ -1,0 +1,65 @@
+"""How much there is: rows, columns, people, sites, and rows against columns."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+
+from precisionnet.datasets.checks.finding import Finding, counted
+from precisionnet.datasets.dataset import Dataset
+from precisionnet.errors import shown
+
+ROWS_PER_COLUMN = 5
+"""Below this many rows a column, correlations are so noisy that the edges change with the sample."""
+
+_SESSION = re.compile(r"[_\-. ]?(ses|session|run|visit|scan|tp|timepoint|wave)[_\-]?\w{1,12}$", re.IGNORECASE)
+
+
+def size(data: Dataset, n_columns: int) -> list[Finding]:
+    """Rows, columns, people, sites; and rows against columns."""
+    n = len(data)
+    parts = [counted(n, "row"), counted(n_columns, "column")]
+    if data.groups is not None:
+        parts.append(counted(data.groups.nunique(), "person", "people"))
+    if data.site is not None:
+        parts.append(counted(data.site.nunique(), "site"))
+    found = [Finding("note", "size", ", ".join(parts) + ".")]
+    if n <= n_columns:
+        sentence = (
+            f"There are {counted(n, 'row')} for {counted(n_columns, 'column')}: the covariance has no inverse and the "
+            "graph rests on the l1 penalty alone; read its edges with care, raise --l1-scale, or bring more rows."
+        )
+        found.append(Finding("note", "rows against columns", sentence))
+    elif n < ROWS_PER_COLUMN * n_columns:
+        sentence = (
+            f"There are {n / n_columns:.1f} rows a column, fewer than {ROWS_PER_COLUMN}: weak edges will change from "
+            "sample to sample; trust the strongest, or see which ones return with another --seed."
+        )
+        found.append(Finding("note", "rows against columns", sentence))
+    return found
+
+
+def people(data: Dataset) -> list[Finding]:
+    """People with several scans, and ids that look as if there were some."""
+    who = data.groups if data.groups is not None else pd.Series(data.X.index, dtype=object)
+    scans = who.astype(str).value_counts()
+    several = scans[scans > 1]
+    if len(several):
+        name = min(several.index[several == several.iloc[0]])
+        sentence = (
+            f"{counted(len(several), 'person', 'people')} of {len(scans):,} {'has' if len(several) == 1 else 'have'} "
+            f"several scans (at most {several.iloc[0]}: {shown(name)}); a split keeps the scans of a person together."
+        )
+        return [Finding("note", "people", sentence)]
+    if data.groups is None and not pd.api.types.is_numeric_dtype(data.X.index.dtype):
+        stripped = data.X.index.astype(str).map(lambda name: _SESSION.sub("", name))
+        counts = pd.Series(stripped[stripped != ""]).value_counts()
+        if len(counts) >= 5 and 1 < counts.iloc[0] <= 20:
+            rows = [name for name, short in zip(data.X.index, stripped, strict=True) if short == counts.index[0]]
+            sentence = (
+                f"Ids such as {shown(rows[0])} and {shown(rows[1])} look like scans of one person: name the person's "
+                "column with --person, so that a split keeps them together."
+            )
+            return [Finding("warning", "people", sentence)]
+    return []

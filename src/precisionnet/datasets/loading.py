@@ -1,0 +1,168 @@
+"""``load_table``: any table or tables, each recognised by its header, put together by id."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from precisionnet.datasets.adni import choose_scans
+from precisionnet.datasets.adni_people import with_demographics
+from precisionnet.datasets.ants import pair_kirby
+from precisionnet.datasets.assembling import AUTO, Roles, assemble, find
+from precisionnet.datasets.dataset import Dataset
+from precisionnet.datasets.formats import OF_REGIONS, RECOGNISERS, check_format, expect, guess_id, recognise
+from precisionnet.datasets.freesurfer import join_hemispheres
+from precisionnet.datasets.parts import Part, join, stack
+from precisionnet.datasets.readers import (
+    facts_of_frame,
+    read_adni,
+    read_ants,
+    read_facts,
+    read_freesurfer,
+    read_plain,
+    read_regions,
+)
+from precisionnet.datasets.tables import read_header
+from precisionnet.errors import InputError, some
+from precisionnet.inputs import refuse_missing_table
+
+Paths = str | Path | Iterable[str | Path]
+
+
+def load_table(
+    *paths: Paths,
+    target: str | None = None,
+    id: str | None = None,
+    person: str | None = None,
+    site: str | None = AUTO,
+    covariates: Sequence[str] | str = AUTO,
+    drop: Sequence[str] = (),
+    format: str = AUTO,
+    regions: str = "all",
+    features: Sequence[str] | None = None,
+) -> Dataset:
+    """Any wide csv, tsv, parquet or xlsx table; several are joined on their ids.
+
+    Each table is recognised by its header (``format="auto"``) or taken for what you say: ``"freesurfer"``, ``"ants"``,
+    ``"adni"``, ``"enigma"``, ``"participants"``, ``"regions"`` (any table with columns named after cortical regions)
+    or ``"table"``. Where one of the tables holds regions, these are the features and everything else is known of the
+    rows (target, site, covariates). In a plain table every column that is not named as ``target``, ``id``, ``person``,
+    ``site`` or among ``covariates`` and ``drop`` is a feature; ``features`` names them one by one instead.
+
+    ``person`` says who a row belongs to (several scans of one person stay on one side of every split); without it the
+    ids do. ``regions="dkt62"`` keeps the 62 regions of the DKT protocol out of Desikan-Killiany's 68.
+    """
+    check_format(format)
+    files = flatten(paths)
+    headers = {path: read_header(path) for path in files}
+    formats = {path: _format_of(path, headers, format) for path in files}
+    roles = Roles(target, person, site, covariates, drop, regions, features)
+    if any(kind in OF_REGIONS for kind in formats.values()):
+        return load_regions(headers, formats, roles, id)
+    if site == AUTO:
+        roles = replace(roles, site=None)
+    return assemble(_plain_tables(headers, id, roles), roles)
+
+
+def load_regions(
+    headers: dict[str, list[str]],
+    formats: dict[str, str],
+    roles: Roles,
+    id: str | None,
+    participants: str | Path | pd.DataFrame | None = None,
+    adni: dict[str, Any] | None = None,
+    description: str = "",
+) -> Dataset:
+    """Tables of regions, and what the others say of their rows."""
+    by_format: dict[str, list[Part]] = {}
+    facts = list[Part]()
+    for path, header in headers.items():
+        kind, text = formats[path], _text_columns(header, roles)
+        if kind == "freesurfer":
+            part = read_freesurfer(path, header)
+        elif kind == "ants":
+            part = read_ants(path, header)
+        elif kind == "adni":
+            part = read_adni(path, header)
+        elif kind in OF_REGIONS:
+            part = read_regions(path, header, kind, id if id in header else None, text)
+        else:
+            facts.append(read_facts(path, header, id, kind, text))
+            continue
+        by_format.setdefault(kind, []).append(part)
+    if participants is not None:
+        facts.append(_participants(participants, id, roles))
+    whole = list[Part]()
+    for kind, parts in by_format.items():
+        if kind == "freesurfer":
+            one = join_hemispheres(parts)
+        elif kind == "adni":
+            one = choose_scans(stack(parts), **(adni or {}))
+            for demographics in facts:
+                one = with_demographics(one, demographics)
+            facts, roles = [], replace(roles, person=roles.person or "RID")
+        elif kind == "ants":
+            one, roles = pair_kirby(stack(parts), roles)
+        else:
+            one = stack(parts)
+        whole.append(one)
+    joined = functools.reduce(join, [*whole, *facts])
+    return assemble(joined, roles, description)
+
+
+def flatten(paths: Iterable[Paths]) -> list[str]:
+    """One list of files from paths and lists of paths."""
+    files = [p for given in paths for p in ([given] if isinstance(given, str | Path) else list(given))]
+    if not files:
+        raise InputError("No table was given: pass the path of at least one.")
+    twice = [str(p) for p in dict.fromkeys(files) if files.count(p) > 1]
+    if twice:
+        raise InputError(f"Table {some(twice)} was given more than once: every column stands in it and in itself.")
+    for file in files:
+        refuse_missing_table(file)
+    return [str(file) for file in files]
+
+
+def _format_of(path: str, headers: dict[str, list[str]], format: str) -> str:
+    if format == AUTO:
+        return recognise(headers[path])
+    if format == "table" or RECOGNISERS[format](headers[path]):
+        return format
+    beside = any(RECOGNISERS[format](header) for header in headers.values())
+    if not beside:
+        expect(format, headers[path], path)
+    return recognise(headers[path])
+
+
+def _text_columns(header: Sequence[str], roles: Roles) -> list[str]:
+    """Labels keep their leading zeros."""
+    wanted = [name for name in (roles.target, roles.person, roles.site) if name is not None]
+    return [found for name in wanted if (found := find(name, header)) is not None]
+
+
+def _participants(source: str | Path | pd.DataFrame, id: str | None, roles: Roles) -> Part:
+    if isinstance(source, pd.DataFrame):
+        return facts_of_frame(source, id)
+    header = read_header(source)
+    return read_facts(str(source), header, id, "participants", _text_columns(header, roles))
+
+
+def _plain_tables(headers: dict[str, list[str]], id: str | None, roles: Roles) -> Part:
+    """Plain tables, side by side."""
+    if len(headers) > 1 and id is None:
+        guesses = {guess_id(header) for header in headers.values()}
+        id = guesses.pop() if len(guesses) == 1 else None
+        if id is None:
+            raise InputError(
+                f"{len(headers)} tables were given, but no id to join them on: name the id column with --id."
+            )
+    aside = {*roles.named(), *roles.drop}
+    if roles.features is not None:
+        aside |= {name for header in headers.values() for name in header if name not in roles.features}
+    parts = [read_plain(path, id, aside, _text_columns(header, roles)) for path, header in headers.items()]
+    return functools.reduce(join, parts)

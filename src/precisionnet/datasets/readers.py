@@ -1,0 +1,116 @@
+"""From a file to a Part, format by format. Rows are as in the file; choosing among them is for the loaders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from precisionnet.datasets.atlases import ADNI_CODES, LABELS
+from precisionnet.datasets.formats import APARC, ROI_MEAN, guess_id
+from precisionnet.datasets.parts import NOT_DROPPABLE, Part, numeric, region_part
+from precisionnet.datasets.regions import parse_region, region_names
+from precisionnet.datasets.tables import ids_of, read_table
+from precisionnet.errors import InputError, some
+
+
+def read_freesurfer(path: str, header: Sequence[str]) -> Part:
+    """aparcstats2table: one hemisphere, one measure; the first column holds the ids under the table's own name."""
+    first = header[0]
+    found = APARC.fullmatch(first)
+    frame = read_table(path, first)
+    columns = region_names(c for c in header[1:])
+    side = found[1] if found else None
+    foreign = [c for c in columns if (region := parse_region(c)) is not None and side not in (None, region.side)]
+    if foreign:
+        raise InputError(
+            f"Table {path!r} says {first!r} and holds {some(foreign)} of the other hemisphere: make the table anew."
+        )
+    if not columns:
+        raise InputError(
+            f"Table {path!r} has no column of a known region ({some(list(header[1:]))}): Desikan, DKT and Destrieux "
+            "are known; use format='table' for another atlas."
+        )
+    return region_part(frame.drop(columns=first), path, "freesurfer", columns, frame[first].rename("id"))
+
+
+def read_ants(path: str, header: Sequence[str]) -> Part:
+    """ANTs: a region file of one subject (Mean_<label>), or a table of Mindboggle labels in words."""
+    if any(ROI_MEAN.fullmatch(name) for name in header):
+        return _read_roi_file(path)
+    return read_regions(path, header, "ants")
+
+
+def _read_roi_file(path: str) -> Part:
+    frame = read_table(path)
+    if len(frame) != 1:
+        raise InputError(f"Table {path!r} has {len(frame)} rows: a region file of one subject has one.")
+    labels = {name: int(found[1]) for name in frame.columns if (found := ROI_MEAN.fullmatch(name))}
+    columns = {name: LABELS[label] for name, label in labels.items() if label in LABELS}
+    scan = re.sub(r"_roi_thickness$", "", Path(path).stem)
+    features, notes = numeric(frame[list(columns)], path, NOT_DROPPABLE)
+    names = {new: old for old, new in columns.items()}
+    return Part(path, "ants", pd.Series([scan]), features.rename(columns=columns), frame[[]], names, tuple(notes))
+
+
+def read_adni(path: str, header: Sequence[str]) -> Part:
+    """ADNI's UCSF table: thickness by ST code, one row a scan."""
+    frame = read_table(path, "RID", [name for name in ("VISCODE", "VISCODE2", "IMAGEUID") if name in header])
+    columns = {code: name for code, name in ADNI_CODES.items() if code in frame.columns}
+    other = [c for c in frame.columns if re.fullmatch(r"ST\d+[A-Z]+", c) and c not in columns]
+    return region_part(frame.drop(columns=other), path, "adni", columns, frame["RID"])
+
+
+def read_regions(
+    path: str, header: Sequence[str], format: str = "regions", id_column: str | None = None, text: Collection[str] = ()
+) -> Part:
+    """Any table with region columns: ENIGMA, Mindboggle labels, or one made by hand."""
+    id_column = id_column if id_column is not None else guess_id(header)
+    frame = read_table(path, id_column, text)
+    ids = None if id_column is None else frame.pop(id_column)
+    return region_part(frame, path, format, region_names(frame.columns), ids)
+
+
+def read_facts(
+    path: str, header: Sequence[str], id_column: str | None, format: str, text: Collection[str] = ()
+) -> Part:
+    """A table about people: no features, only facts."""
+    name = id_column if id_column is not None and id_column in header else guess_id(header)
+    if name is None:
+        raise InputError(
+            f"Table {path!r} has no column that names its rows ({some(list(header))}): say which with --id."
+        )
+    frame = read_table(path, name, text)
+    return Part(path, format, frame[name], frame[[]], frame.drop(columns=name))
+
+
+def read_plain(path: str, id_column: str | None, named: Collection[str], text: Collection[str]) -> Part:
+    """Any wide table: every column that was not named as something else is a feature."""
+    frame = read_table(path, id_column, text)
+    ids = None if id_column is None else ids_of(frame, id_column, path)
+    facts = [name for name in frame.columns if name in named]
+    features = frame.drop(columns=[*facts, *([] if id_column is None else [id_column])])
+    nameless = [c for c in features.columns if c.startswith("Unnamed: ")]
+    if nameless:
+        position = list(frame.columns).index(nameless[0]) + 1
+        raise InputError(
+            f"Column {position} of the table has no name (a row number saved along?): "
+            f"name it in the header, or leave it out with --drop {nameless[0]!r}."
+        )
+    values, notes = numeric(features, path)
+    return Part(path, "table", ids, values, frame[facts], {}, tuple(notes))
+
+
+def facts_of_frame(frame: pd.DataFrame, id_column: str | None) -> Part:
+    """The same for a table that is already in memory; its index names the rows where no column does."""
+    frame = frame.copy()
+    frame.columns = [str(name) for name in frame.columns]
+    name: Any = id_column if id_column in frame.columns else guess_id(frame.columns)
+    if name is None:
+        frame = frame.reset_index(names="id")
+        name = "id"
+    frame = frame.reset_index(drop=True)
+    return Part("participants", "table", ids_of(frame, name, "participants"), frame[[]], frame.drop(columns=name))

@@ -1,0 +1,118 @@
+"""What the cells of a table mean: numbers, codes for missing, open ages, decimal commas, dates.
+
+    -9999  n/a  NA  (empty)    missing
+    89+                        89 (BIDS: old ages are cut off)
+    2,41                       2.41 where a whole column is written so
+
+Whatever is read as something other than what stands there is said in a note; what cannot be read is refused with the
+file, the column and the row.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from precisionnet.errors import InputError, some
+from precisionnet.types import BoolArray, FloatArray
+
+MISSING_TEXT = (
+    ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "-nan", "-NaN", "None", "null", "NULL", "<NA>", "#N/A", "#NA"]
+    + ["#N/A N/A", "#VALUE!", "#DIV/0!", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"]
+)  # fmt: skip
+MISSING_CODE = -9999.0
+"""A number that means missing, where nothing else in the column is anywhere near it."""
+
+_DATE = re.compile(
+    r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?|\d{1,2}[-. ]?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*.*|"
+    r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[-. ]?\d{1,4}",
+    re.IGNORECASE,
+)
+_OPEN = re.compile(r"\d+(\.\d+)?\+")
+_COMMA = r"[-+]?\d+(,\d+)?([eE][-+]?\d+)?"
+_THOUSANDS = r"[-+]?[1-9]\d{0,2}(,\d{3})+"
+
+
+class Numbers(NamedTuple):
+    """A column read as numbers."""
+
+    values: FloatArray
+    """NaN where missing or unreadable."""
+    unreadable: BoolArray
+    notes: list[str]
+
+
+def to_numbers(column: pd.Series[Any], name: str, path: str) -> Numbers:
+    """Read a column as numbers, and say what was read as what."""
+    here = f"Column {name!r} of {path!r}"
+    if pd.api.types.is_datetime64_any_dtype(column.dtype) or pd.api.types.is_timedelta64_dtype(column.dtype):
+        return Numbers(np.full(len(column), np.nan), column.notna().to_numpy(), [])
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        values, unreadable = column.to_numpy(dtype=np.float64, na_value=np.nan), np.zeros(len(column), dtype=bool)
+        notes = list[str]()
+    else:
+        values, unreadable, notes = _from_text(column, here)
+    coded = values == MISSING_CODE
+    if coded.any() and not (values[~coded] < MISSING_CODE / 10).any():
+        values = np.where(coded, np.nan, values)
+        notes = [*notes, f"{here}: {MISSING_CODE:.0f} was read as missing in {int(coded.sum())} of {len(values)} rows."]
+    return Numbers(values, unreadable, notes)
+
+
+def _from_text(column: pd.Series[Any], here: str) -> tuple[FloatArray, BoolArray, list[str]]:
+    notes = list[str]()
+    text = column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+    absent = text.isna() | text.isin(MISSING_TEXT)
+    # An integer of hundreds of digits is more than NumPy can convert: let it be huge, and refused as such.
+    text = text.map(lambda cell: 1e300 if isinstance(cell, int) and abs(cell) > 1e300 else cell)
+    is_date = text.map(lambda cell: hasattr(cell, "isoformat")).to_numpy(dtype=bool)
+    numbers = pd.to_numeric(text.where(~is_date), errors="coerce").astype(np.float64)
+    rest = text[numbers.isna() & ~absent & ~is_date].astype(str)
+    if len(rest) and rest.str.fullmatch(_COMMA).all() and not rest.str.fullmatch(_THOUSANDS).all():
+        numbers[rest.index] = pd.to_numeric(rest.str.replace(",", "."))
+        notes.append(f"{here} has decimal commas: {rest.iloc[0]!r} was read as {numbers[rest.index[0]]:g}.")
+    elif len(rest) and (opened := rest[rest.str.fullmatch(_OPEN)]).size:
+        numbers[opened.index] = pd.to_numeric(opened.str.rstrip("+"))
+        notes.append(f"{here}: {some(sorted(opened.unique()))} was read without the plus in {len(opened)} rows.")
+    unreadable = numbers.isna() & ~absent
+    return numbers.to_numpy(), unreadable.to_numpy(dtype=bool), notes
+
+
+def refuse_text(values: dict[str, Numbers], frame: pd.DataFrame, path: str, way: str) -> None:
+    """One sentence for the columns that are no numbers: the first of them, its first cell, and how many others."""
+    names = [name for name, numbers in values.items() if numbers.unreadable.any()]
+    if not names:
+        return
+    name, row = names[0], int(np.flatnonzero(values[names[0]].unreadable)[0])
+    cell = frame[name].iloc[row]
+    others = f" ({some(names[1:])} as well)" if len(names) > 1 else ""
+    raise InputError(
+        f"Column {name!r} holds text{others}, not numbers: {str(cell)!r} in row {row + 1} of {path!r}{_hint(cell)}; "
+        f"{way.format(name=name)}."
+    )
+
+
+def _hint(cell: Any) -> str:
+    text = str(cell).strip()
+    if not isinstance(cell, str) or _DATE.fullmatch(text):
+        return " (a date? spreadsheets turn numbers such as 2.3 into one)"
+    if re.fullmatch(_COMMA, text):
+        return " (decimal commas, or thousands? save it with decimal points)"
+    return ""
+
+
+def to_labels_or_numbers(column: pd.Series[Any], path: str) -> tuple[pd.Series[Any], list[str]]:
+    """A column that may be either: numbers where every cell is one, else text. '007' is text."""
+    read = to_numbers(column, str(column.name), path)
+    zeros = column.map(lambda cell: isinstance(cell, str) and re.fullmatch(r"0\d+", cell.strip()) is not None)
+    booleans = pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_datetime64_any_dtype(column.dtype)
+    if booleans or read.unreadable.any() or bool(zeros.any()):
+        text = column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+        return text.mask(text.isin(MISSING_TEXT)), []
+    numbers = pd.Series(read.values, index=column.index, name=column.name)
+    written = column.map(lambda cell: isinstance(cell, str) and re.fullmatch(r"\s*[-+]?\d{1,15}\s*", cell) is not None)
+    whole = (pd.api.types.is_integer_dtype(column.dtype) or bool(written.all())) and not numbers.isna().any()
+    return (numbers.astype(np.int64) if whole else numbers), read.notes

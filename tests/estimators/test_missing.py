@@ -1,0 +1,217 @@
+"""Missing values: refused by column, or, when asked, the training rows' medians in their place."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from precisionnet import PNNClassifier, PNNRegressor, load
+from precisionnet.errors import InputError, ModelFileError
+from precisionnet.estimators.files import document_hash
+from precisionnet.estimators.rows import canonical, medians, split_validation
+from tests.estimators.test_fit import same_fit
+
+QUICK = {"max_epochs": 3, "random_state": 0}
+MEDIAN = QUICK | {"missing": "median"}
+
+
+@pytest.fixture(scope="module")
+def holes(gaussian) -> pd.DataFrame:
+    """A tenth of the cells is missing, in every column but the first."""
+    gone = np.random.default_rng(1).random(gaussian.X.shape) < 0.1
+    gone[:, 0] = False
+    return gaussian.X.mask(gone)
+
+
+@pytest.mark.parametrize("kind", [PNNRegressor, PNNClassifier])
+def test_by_default_they_are_refused_by_column_with_both_remedies(gaussian, classes, holes, kind):
+    y = gaussian.y if kind is PNNRegressor else classes
+    with pytest.raises(InputError, match=r"NaN in \d+ of 120 rows \(column 'x1'.*missing='median'"):
+        kind(**QUICK).fit(holes, y)
+    with pytest.raises(InputError, match=r"NaN in \d+ of 120 rows \(column 'x1'.*missing='median'"):
+        kind(**QUICK).fit(gaussian.X, y).predict(holes)
+
+
+@pytest.mark.parametrize("kind", [PNNRegressor, PNNClassifier])
+def test_when_asked_medians_of_the_training_rows_take_their_place(gaussian, classes, holes, kind):
+    y = gaussian.y if kind is PNNRegressor else classes
+    model = kind(**MEDIAN).fit(holes, y)
+    np.testing.assert_array_equal(model.n_missing_, holes.isna().sum())
+    by_hand = holes.fillna(dict(zip(holes.columns, model.medians_, strict=True)))
+    np.testing.assert_array_equal(model.predict(holes), model.predict(by_hand))
+    nothing = pd.DataFrame(np.nan, index=range(2), columns=holes.columns)
+    np.testing.assert_array_equal(model.predict(nothing), model.predict(nothing.fillna(0) + model.medians_))
+    assert model.score(holes, y) > 0.3
+
+
+def test_the_medians_are_those_of_the_training_rows_alone(gaussian, holes):
+    values, y = holes.to_numpy(), gaussian.y.to_numpy()
+    table = canonical(values, y, np.ones(len(values)))
+    training, validation = split_validation(table, 0.25, None, np.random.RandomState(0))
+    model = PNNRegressor("glasso", **MEDIAN).fit(values, y)
+    np.testing.assert_array_equal(model.medians_, np.nanmedian(training.X, axis=0))
+    far = values.copy()
+    far[np.isin(values[:, 0], validation.X[:, 0]), 1:] += 1e6  # the rows are sorted by the first column
+    blown = PNNRegressor("glasso", **MEDIAN).fit(far, y)
+    np.testing.assert_array_equal(model.medians_, blown.medians_)
+    np.testing.assert_array_equal(model.precision_, blown.precision_)
+
+
+def test_without_missing_values_the_fit_is_the_same(gaussian):
+    plain, asked = (PNNRegressor(**kw).fit(gaussian.X, gaussian.y) for kw in (QUICK, MEDIAN))
+    assert same_fit(plain, asked)
+    assert plain.medians_ is None
+    assert not asked.n_missing_.any()
+
+
+def test_a_column_may_be_missing_only_in_new_rows(gaussian):
+    model = PNNRegressor(**MEDIAN).fit(gaussian.X, gaussian.y)
+    new = gaussian.X.iloc[:5].assign(x3=np.nan)
+    np.testing.assert_array_equal(model.predict(new), model.predict(new.assign(x3=model.medians_[3])))
+
+
+def test_weights_count_rows_and_their_order_does_not_matter(gaussian, holes):
+    X, y = holes.to_numpy(), gaussian.y.to_numpy()
+    weight = np.random.default_rng(0).integers(0, 3, len(X))
+    weighted = PNNRegressor(**MEDIAN).fit(X, y, sample_weight=weight)
+    repeated = PNNRegressor(**MEDIAN).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert same_fit(weighted, repeated)
+    order = np.random.default_rng(0).permutation(len(X))
+    assert same_fit(PNNRegressor(**MEDIAN).fit(X, y), PNNRegressor(**MEDIAN).fit(X[order], y[order]))
+
+
+def test_equal_rows_with_missing_values_are_one_row():
+    X = np.array([[1.0, np.nan], [1.0, np.nan], [np.nan, 2.0], [1.0, 0.0]])
+    table = canonical(X, np.zeros(4), np.ones(4))
+    np.testing.assert_array_equal(table.X, [[1.0, 0.0], [1.0, np.nan], [np.nan, 2.0]])
+    np.testing.assert_array_equal(table.weight, [1, 2, 1])
+
+
+def test_a_weighted_median_is_that_of_the_repeated_values(rng):
+    for _ in range(200):
+        values, weight = rng.integers(0, 5, 7).astype(float), rng.integers(1, 4, 7)
+        assert medians(values[:, None], weight.astype(float))[0] == np.median(np.repeat(values, weight))
+
+
+def test_nullable_columns_and_none_are_missing_too(gaussian, holes):
+    model = PNNRegressor(**MEDIAN).fit(holes, gaussian.y)
+    for other in (holes.astype("Float64"), holes.astype(object).where(holes.notna(), None)):
+        assert same_fit(model, PNNRegressor(**MEDIAN).fit(other, gaussian.y))
+        np.testing.assert_array_equal(model.predict(other), model.predict(holes))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda X: X.assign(x2=np.nan), r"Column 'x2' is missing \(NaN\) in all 90 training rows: .* drop it"),
+        (lambda X: X.assign(x2=X.x2.fillna(np.inf)), r"infinity in \d+ of 120 rows \(column 'x2'"),
+    ],
+)
+def test_what_no_median_can_mend_is_refused(gaussian, holes, change, sentence):
+    model = PNNRegressor(**MEDIAN)
+    with pytest.raises(InputError, match=sentence):
+        model.fit(change(holes), gaussian.y)
+    assert not hasattr(model, "n_missing_")
+
+
+def test_an_unknown_word_is_refused():
+    with pytest.raises(ValueError, match="'missing' parameter of PNNRegressor must be a str among .*'median'"):
+        PNNRegressor(missing="mean").fit(np.eye(9), np.arange(9))
+
+
+def test_what_was_fitted_counts_not_what_was_set_later(gaussian, holes):
+    model = PNNRegressor(**MEDIAN).fit(holes, gaussian.y)
+    before = model.predict(holes)
+    np.testing.assert_array_equal(model.set_params(missing="error").predict(holes), before)
+    model.fit(gaussian.X, gaussian.y)
+    assert model.medians_ is None
+    with pytest.raises(InputError, match="NaN"):
+        model.set_params(missing="median").predict(holes)
+
+
+def test_it_cross_validates(gaussian, holes):
+    model = PNNRegressor(missing="median", random_state=0)
+    assert cross_val_score(model, holes, gaussian.y, cv=3, error_score="raise").mean() > 0.3
+    assert clone(model).missing == "median"
+
+
+def test_scikit_learn_is_told():
+    assert not get_tags(PNNRegressor()).input_tags.allow_nan
+    assert get_tags(PNNRegressor(missing="median")).input_tags.allow_nan
+    assert get_tags(PNNClassifier(missing="median")).input_tags.allow_nan
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([PNNRegressor(missing="median"), PNNClassifier(missing="median")])
+def test_check_estimator(estimator, check):
+    check(estimator)
+
+
+def test_save_load_predict_is_bit_identical(gaussian, holes, tmp_path):
+    model = PNNRegressor(**MEDIAN).fit(holes, gaussian.y)
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    np.testing.assert_array_equal(again.medians_, model.medians_)
+    np.testing.assert_array_equal(again.n_missing_, model.n_missing_)
+    assert again.n_missing_.dtype == model.n_missing_.dtype
+    np.testing.assert_array_equal(again.predict(holes), model.predict(holes))
+
+
+def rewrite(folder, change) -> None:
+    """Change the document and the tensors, and make both hashes fit again."""
+    import hashlib
+
+    document = json.loads((folder / "model.json").read_text())
+    tensors = load_tensors((folder / "model.safetensors").read_bytes())
+    change(document, tensors)
+    blob = save_tensors(tensors)
+    (folder / "model.safetensors").write_bytes(blob)
+    document["sha256"]["model.safetensors"] = hashlib.sha256(blob).hexdigest()
+    document["sha256"]["model.json"] = document_hash(document)
+    (folder / "model.json").write_text(json.dumps(document))
+
+
+def test_a_folder_from_before_missing_values_loads(gaussian, holes, tmp_path):
+    """Format version 1 is what an older precisionnet wrote: no parameter, no counts, no medians."""
+
+    def to_version_1(document, tensors):
+        document["format_version"] = 1
+        del document["parameters"]["missing"], tensors["n_missing_"]
+
+    model = PNNRegressor(**QUICK).fit(gaussian.X, gaussian.y)
+    model.save(tmp_path / "m")
+    rewrite(tmp_path / "m", to_version_1)
+    old = load(tmp_path / "m")
+    assert old.missing == "error"
+    assert old.n_missing_.tolist() == [0] * 8
+    np.testing.assert_array_equal(old.predict(gaussian.X), model.predict(gaussian.X))
+    with pytest.raises(InputError, match="NaN"):
+        old.predict(holes)
+    old.save(tmp_path / "new")
+    np.testing.assert_array_equal(load(tmp_path / "new").predict(gaussian.X), model.predict(gaussian.X))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda document, tensors: tensors.update(medians_=tensors["medians_"][:3].contiguous()),
+        lambda document, tensors: tensors.update(medians_=tensors["medians_"] * np.nan),
+        lambda document, tensors: tensors.pop("n_missing_"),
+        lambda document, tensors: tensors.update(n_missing_=tensors["n_missing_"][:3].contiguous()),
+    ],
+)
+def test_a_folder_that_contradicts_itself_is_refused(gaussian, holes, tmp_path, change):
+    PNNRegressor(**MEDIAN).fit(holes, gaussian.y).save(tmp_path / "m")
+    rewrite(tmp_path / "m", change)
+    with pytest.raises(ModelFileError, match="contradicts itself"):
+        load(tmp_path / "m")
