@@ -136,14 +136,14 @@ def child(path: Path) -> None:
 
 
 def _read_csv() -> Callable[[Path], int]:
-    """Import now, read when called."""
-    from precisionnet.datasets.wide_csv import read_numeric_csv
+    """Import now, read when called; the whole way to a data set with a target."""
+    from precisionnet.datasets import load_table
 
-    return lambda path: len(read_numeric_csv(path))
+    return lambda path: len(load_table(path, target="x0"))
 
 
 def _stream_parquet() -> Callable[[Path], int]:
-    from precisionnet.datasets.streaming import iter_batches
+    from precisionnet.datasets.files.streaming import iter_batches
     from precisionnet.errors import PrecisionNetWarning
     from precisionnet.estimators import GraphicalLasso
     from precisionnet.precision import graphical_lasso

@@ -273,9 +273,9 @@ def test_a_class_that_is_held_out_whole_is_named(precisionnet, table, tmp_path):
     frame.loc[frame.who == 3, "age"] = "rare"
     frame.to_csv(table, index=False)
     fit = ("fit", table, "--target", "age", "--id", "who", "--max-epochs", 1, "--out", tmp_path / "o", "--seed")
-    codes = {seed: precisionnet(*fit, seed) for seed in range(12)}
+    codes = {seed: precisionnet(*fit, seed) for seed in range(8)}
     lost = [done for done in codes.values() if done.code]
-    assert 0 < len(lost) < 12
+    assert 0 < len(lost) < 8
     for done in lost:
         refused(done, "All rows of class 'rare' belong to ids that were held out")
 

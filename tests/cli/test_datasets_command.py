@@ -10,7 +10,7 @@ import pytest
 from precisionnet.cli import datasets as command
 from precisionnet.cli.findings import report_findings
 from precisionnet.datasets.checks import Finding
-from precisionnet.datasets.registry import DATASETS
+from precisionnet.datasets.public.registry import DATASETS
 from precisionnet.errors import InputError
 
 
@@ -116,7 +116,7 @@ def test_fetch_says_what_came_and_its_terms(precisionnet, tmp_path, monkeypatch)
         tell("ABIDE: fetched 3 of 3 files.\n\nTerms of use\n...")
         return {"a.tsv": tmp_path / "a.tsv"}
 
-    monkeypatch.setattr("precisionnet.datasets.fetching.fetch_files", fetch_files)
+    monkeypatch.setattr("precisionnet.datasets.public.fetching.fetch_files", fetch_files)
     done = precisionnet("datasets", "fetch", "abide", "--data", tmp_path)
     assert done.code == 0, done.err
     assert done.sentence.strip() == "Note: ABIDE: fetched 3 of 3 files."

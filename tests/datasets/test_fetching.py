@@ -20,10 +20,10 @@ from pathlib import Path
 import pytest
 import requests
 
-from precisionnet.datasets import downloading, fetching, registry
-from precisionnet.datasets.fetching import data_folder as chosen_folder
-from precisionnet.datasets.fetching import fetch_files
-from precisionnet.datasets.registry import DATASETS, RemoteFile, describe
+from precisionnet.datasets.public import downloading, fetching, registry
+from precisionnet.datasets.public.fetching import data_folder as chosen_folder
+from precisionnet.datasets.public.fetching import fetch_files
+from precisionnet.datasets.public.registry import DATASETS, RemoteFile, describe
 from precisionnet.errors import FetchError, InputError, OutputError, PrecisionNetError
 
 CONTENT = {name: "".join(f"{name}\t{i}\n" for i in range(6000)).encode() for name in ("lh.tsv", "rh.tsv", "people.csv")}
@@ -335,8 +335,8 @@ def test_precedence_of_folders(monkeypatch, tmp_path):
 ELSEWHERE = """
 import json, resource, sys
 from dataclasses import replace
-from precisionnet.datasets import downloading, registry
-from precisionnet.datasets.fetching import fetch_files
+from precisionnet.datasets.public import downloading, registry
+from precisionnet.datasets.public.fetching import fetch_files
 from precisionnet.errors import PrecisionNetError
 files, cache, largest = json.loads(sys.argv[1])
 files = tuple(registry.RemoteFile(*file) for file in files)

@@ -15,9 +15,9 @@ from benchmarks.data.memory import CSV_CASE, PARQUET_CASES, measure, write_csv, 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from precisionnet.datasets import wide_csv
-from precisionnet.datasets.streaming import iter_batches
-from precisionnet.datasets.wide_csv import read_numeric_csv
+from precisionnet.datasets.files import csv_source
+from precisionnet.datasets.files.streaming import iter_batches
+from precisionnet.datasets.files.wide_csv import read_numeric_csv
 from precisionnet.errors import InputError
 from precisionnet.estimators import GraphicalLasso
 
@@ -37,7 +37,7 @@ def table(tmp_path):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of a few rows, so that a small table has many."""
-    monkeypatch.setattr(wide_csv, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(csv_source, "BLOCK_BYTES", 64)
 
 
 def same_as_pandas(frame, text, **options):

@@ -11,7 +11,7 @@ from precisionnet.cli.table_options import Drop, Format, IdColumn, Person, Regio
 from precisionnet.inputs import refuse_missing_table
 
 if TYPE_CHECKING:
-    from precisionnet.datasets.registry import RemoteDataset
+    from precisionnet.datasets.public.registry import RemoteDataset
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -67,8 +67,8 @@ def check(
 def list_datasets(data: DataFolder = None) -> None:
     """Name the public data sets, say which are on this machine, and name the makers of synthetic ones."""
     from precisionnet.cli import console
-    from precisionnet.datasets.fetching import data_folder
-    from precisionnet.datasets.registry import DATASETS
+    from precisionnet.datasets.public.fetching import data_folder
+    from precisionnet.datasets.public.registry import DATASETS
 
     folder = data_folder(data)
     for name, dataset in DATASETS.items():
@@ -85,7 +85,7 @@ def list_datasets(data: DataFolder = None) -> None:
 @app.command()
 def describe(name: DatasetName) -> None:
     """Print what a data set holds, where it comes from, its terms of use and what to cite."""
-    from precisionnet.datasets import registry
+    from precisionnet.datasets.public import registry
 
     _say_text(registry.describe(name))
 
@@ -94,8 +94,8 @@ def describe(name: DatasetName) -> None:
 def fetch(name: DatasetName, data: DataFolder = None) -> None:
     """Download a public data set, or find it on this machine; say what it is, its terms and what to cite."""
     from precisionnet.cli import console
-    from precisionnet.datasets.fetching import fetch_files
-    from precisionnet.datasets.registry import find_dataset
+    from precisionnet.datasets.public.fetching import fetch_files
+    from precisionnet.datasets.public.registry import find_dataset
 
     dataset, told = find_dataset(name), list[str]()
 

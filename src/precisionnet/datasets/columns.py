@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from precisionnet.datasets.dataset import Dataset
-from precisionnet.errors import InputError, some
+from precisionnet.errors import InputError, shown, some
 from precisionnet.linalg import LARGEST
 from precisionnet.types import TaskName
 
@@ -26,18 +26,18 @@ def refuse_unusable(data: Dataset, *, missing: str = "error") -> tuple[pd.DataFr
     assert y is not None, "a fit has a target"
     if y.isna().any():
         raise InputError(
-            f"Target {str(y.name)!r} is missing in {int(y.isna().sum())} of {len(y)} rows (row {_first(y.isna())} is "
-            "the first; empty cells, NA, n/a, None, nan and -9999 count as missing): remove those rows."
+            f"Target {shown(str(y.name))} is missing in {int(y.isna().sum())} of {len(y)} rows (row {_first(y.isna())} "
+            "is the first; empty cells, NA, n/a, None, nan and -9999 count as missing): remove those rows."
         )
     y = _plain(y)
     if pd.api.types.is_float_dtype(y.dtype) and not np.isfinite(y.to_numpy()).all():
         raise InputError(
-            f"Target {str(y.name)!r} holds infinity (row {_first(np.isinf(y))}): remove or correct that row."
+            f"Target {shown(str(y.name))} holds infinity (row {_first(np.isinf(y))}): remove or correct that row."
         )
     if X.shape[1] < 2:
         left = "only one feature column is" if X.shape[1] == 1 else "no feature column is"
         raise InputError(
-            f"Beside target {str(y.name)!r} {left} left: a graph needs at least two; add columns or use a plain "
+            f"Beside target {shown(str(y.name))} {left} left: a graph needs at least two; add columns or use a plain "
             "regression."
         )
     refuse_bad_numbers(X, missing=missing)
@@ -59,11 +59,13 @@ def refuse_bad_numbers(X: pd.DataFrame, *, missing: str = "error", droppable: bo
         }
         for what, bad in kinds.items():
             if bad.any():
-                ways = [f"leave it out with --drop {name!r}", "correct it", "remove those rows"] if droppable else []
+                ways = (
+                    [f"leave it out with --drop {shown(name)}", "correct it", "remove those rows"] if droppable else []
+                )
                 if what.startswith("is missing"):
                     ways.append("let --missing median fill it in" if droppable else "fit with --missing median")
                 where = f"in {int(bad.sum())} of {len(values)} rows (row {_first(bad)} is the first)"
-                raise InputError(f"Column {str(name)!r} {what} {where}: {_or(ways or ['correct it'])}.")
+                raise InputError(f"Column {shown(str(name))} {what} {where}: {_or(ways or ['correct it'])}.")
 
 
 def _or(ways: Sequence[str]) -> str:
@@ -90,36 +92,39 @@ def check_target(y: pd.Series[Any], task: TaskName) -> pd.Series[Any]:
     """The target as the task needs it: numbers for regression, labels that come often enough for classification."""
     name = str(y.name)
     if pd.api.types.is_datetime64_any_dtype(y.dtype):
-        raise InputError(f"Target {name!r} holds dates: turn them into a number, such as years, or name another.")
+        raise InputError(f"Target {shown(name)} holds dates: turn them into a number, such as years, or name another.")
     if task == "regression":
         if not pd.api.types.is_numeric_dtype(y.dtype) or pd.api.types.is_bool_dtype(y.dtype):
             raise InputError(
-                f"Target {name!r} holds {str(y.iloc[0])!r}, not numbers: use --task classification, or a number column."
+                f"Target {shown(name)} holds {shown(str(y.iloc[0]))}, not numbers: use --task classification, or a "
+                "number column."
             )
         if (y.abs() > LARGEST).any():
             raise InputError(
-                f"Target {name!r} holds values beyond {LARGEST:g} (row {_first(y.abs() > LARGEST)}): rescale it."
+                f"Target {shown(name)} holds values beyond {LARGEST:g} (row {_first(y.abs() > LARGEST)}): rescale it."
             )
         if y.nunique() < 2:
-            raise InputError(f"Target {name!r} is always {y.iloc[0]!s}: there is nothing to predict; check --target.")
+            raise InputError(
+                f"Target {shown(name)} is always {y.iloc[0]!s}: there is nothing to predict; check --target."
+            )
         return y.astype(np.float64)
     if y.dtype.kind not in "biuf":
         y = y.astype(str).str.strip()
     counts = y.value_counts()
     if len(counts) < 2:
         raise InputError(
-            f"Target {name!r} has only one class ({counts.index[0]!s}): two or more are needed; check --target."
+            f"Target {shown(name)} has only one class ({counts.index[0]!s}): two or more are needed; check --target."
         )
     if len(counts) > max(FEW_CLASSES, len(y) // 5):
         raise InputError(
-            f"Target {name!r} has {len(counts)} different values in {len(y)} rows: too many for classes; use "
+            f"Target {shown(name)} has {len(counts)} different values in {len(y)} rows: too many for classes; use "
             "--task regression if it is a number, or another target."
         )
     rare = [str(value) for value, count in counts.items() if count < 3]
     if rare:
         raise InputError(
-            f"Class {some(rare)} of target {name!r} has fewer than 3 rows: too few for training, validation and test; "
-            "merge it with another class or remove its rows."
+            f"Class {some(rare)} of target {shown(name)} has fewer than 3 rows: too few for training, validation and "
+            "test; merge it with another class or remove its rows."
         )
     return y
 
@@ -132,7 +137,7 @@ def _refuse_useless(X: pd.DataFrame) -> None:
     if constant:
         raise InputError(
             f"Column {some(constant)} is constant: it carries no information; leave it out with "
-            f"{' '.join(f'--drop {name!r}' for name in constant[:3])}."
+            f"{' '.join(f'--drop {shown(name)}' for name in constant[:3])}."
         )
     values = np.ascontiguousarray(X.to_numpy().T)
     seen: dict[bytes, str] = {}
@@ -140,8 +145,8 @@ def _refuse_useless(X: pd.DataFrame) -> None:
         first = seen.setdefault(column.tobytes(), name)
         if first != name:
             raise InputError(
-                f"Column {name!r} repeats column {first!r}: the graph could not tell them apart; leave it out with "
-                f"--drop {name!r}."
+                f"Column {shown(name)} repeats column {shown(first)}: the graph could not tell them apart; leave it "
+                f"out with --drop {shown(name)}."
             )
 
 

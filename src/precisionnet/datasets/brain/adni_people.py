@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from precisionnet.datasets.adni import scan_dates
-from precisionnet.datasets.assembling import find
-from precisionnet.datasets.parts import Part
-from precisionnet.datasets.values import to_numbers
+from precisionnet.datasets.brain.adni import scan_dates
+from precisionnet.datasets.files.values import to_numbers
+from precisionnet.datasets.loading.assembling import find
+from precisionnet.datasets.loading.parts import Part
 from precisionnet.errors import InputError, some
 
 DAYS_A_YEAR = 365.25

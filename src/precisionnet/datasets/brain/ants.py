@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from precisionnet.datasets.assembling import Roles, find
-from precisionnet.datasets.parts import Part
-from precisionnet.datasets.tables import as_text
+from precisionnet.datasets.files.tables import as_text
+from precisionnet.datasets.loading.assembling import Roles, find
+from precisionnet.datasets.loading.parts import Part
 
 KIRBY = "kirby"
 PERSON = "person of the scan"

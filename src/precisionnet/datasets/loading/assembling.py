@@ -8,15 +8,15 @@ from typing import Any
 
 import pandas as pd
 
-from precisionnet.datasets.atlases import DESIKAN, DESTRIEUX
+from precisionnet.datasets.brain.atlases import DESIKAN, DESTRIEUX
+from precisionnet.datasets.brain.regions import parse_region, reduce_regions
 from precisionnet.datasets.dataset import Dataset
-from precisionnet.datasets.formats import OF_REGIONS
-from precisionnet.datasets.joining import person_of
-from precisionnet.datasets.parts import DROPPABLE, Part, numeric
-from precisionnet.datasets.regions import parse_region, reduce_regions
-from precisionnet.datasets.tables import as_text
-from precisionnet.datasets.values import to_labels_or_numbers
-from precisionnet.errors import InputError, did_you_mean, some
+from precisionnet.datasets.files.tables import as_text
+from precisionnet.datasets.files.values import to_labels_or_numbers
+from precisionnet.datasets.loading.formats import OF_REGIONS
+from precisionnet.datasets.loading.joining import person_of
+from precisionnet.datasets.loading.parts import DROPPABLE, Part, numeric
+from precisionnet.errors import InputError, did_you_mean, shown, some
 
 AUTO = "auto"
 SITE_NAMES = ("site", "site_id", "scanner", "scanner_id", "center", "centre")
@@ -56,7 +56,7 @@ def assemble(part: Part, roles: Roles, description: str = "") -> Dataset:
         if found is None:
             every = [*part.features.columns, *facts.columns]
             raise InputError(
-                f"There is no column {name!r}{did_you_mean(name, every)}: {option} must name one of the table's "
+                f"There is no column {shown(name)}{did_you_mean(name, every)}: {option} must name one of the table's "
                 f"columns ({some(every)})."
             )
         taken.add(found)
@@ -160,10 +160,10 @@ def _missing_note(X: pd.DataFrame, y: pd.Series[Any] | None) -> list[str]:
     counts = counts[counts > 0].sort_values(ascending=False, kind="stable")
     notes = []
     if len(counts):
-        listed = ", ".join(f"{name!r} {count}" for name, count in counts.iloc[:3].items())
+        listed = ", ".join(f"{shown(name)} {count}" for name, count in counts.iloc[:3].items())
         more = f" and {len(counts) - 3} columns more" if len(counts) > 3 else ""
         rows = int(X.isna().any(axis=1).sum())
         notes.append(f"Values are missing in {rows} of {len(X)} rows: {listed}{more}.")
     if y is not None and y.isna().any():
-        notes.append(f"Target {str(y.name)!r} is missing in {int(y.isna().sum())} of {len(y)} rows.")
+        notes.append(f"Target {shown(str(y.name))} is missing in {int(y.isna().sum())} of {len(y)} rows.")
     return notes

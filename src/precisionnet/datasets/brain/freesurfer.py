@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from precisionnet.datasets.parts import Part, join
-from precisionnet.datasets.regions import parse_region
+from precisionnet.datasets.brain.regions import parse_region
+from precisionnet.datasets.loading.parts import Part, join
 from precisionnet.errors import InputError
 
 SIDES = {"lh": "left", "rh": "right"}

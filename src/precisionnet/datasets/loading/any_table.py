@@ -10,15 +10,16 @@ from typing import Any
 
 import pandas as pd
 
-from precisionnet.datasets.adni import choose_scans
-from precisionnet.datasets.adni_people import with_demographics
-from precisionnet.datasets.ants import pair_kirby
-from precisionnet.datasets.assembling import AUTO, Roles, assemble, find
+from precisionnet.datasets.brain.adni import choose_scans
+from precisionnet.datasets.brain.adni_people import with_demographics
+from precisionnet.datasets.brain.ants import pair_kirby
+from precisionnet.datasets.brain.freesurfer import join_hemispheres
 from precisionnet.datasets.dataset import Dataset
-from precisionnet.datasets.formats import OF_REGIONS, RECOGNISERS, check_format, expect, guess_id, recognise
-from precisionnet.datasets.freesurfer import join_hemispheres
-from precisionnet.datasets.parts import Part, join, stack
-from precisionnet.datasets.readers import (
+from precisionnet.datasets.files.tables import read_header
+from precisionnet.datasets.loading.assembling import AUTO, Roles, assemble, find
+from precisionnet.datasets.loading.formats import OF_REGIONS, RECOGNISERS, check_format, expect, guess_id, recognise
+from precisionnet.datasets.loading.parts import Part, join, stack
+from precisionnet.datasets.loading.readers import (
     facts_of_frame,
     read_adni,
     read_ants,
@@ -27,7 +28,6 @@ from precisionnet.datasets.readers import (
     read_plain,
     read_regions,
 )
-from precisionnet.datasets.tables import read_header
 from precisionnet.errors import InputError, some
 from precisionnet.inputs import refuse_missing_table
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from precisionnet.errors import InputError, some
+from precisionnet.errors import InputError, shown, some
 from precisionnet.types import BoolArray, FloatArray
 
 MISSING_TEXT = (
@@ -47,7 +47,7 @@ class Numbers(NamedTuple):
 
 def to_numbers(column: pd.Series[Any], name: str, path: str) -> Numbers:
     """Read a column as numbers, and say what was read as what."""
-    here = f"Column {name!r} of {path!r}"
+    here = f"Column {shown(name)} of {path!r}"
     if pd.api.types.is_datetime64_any_dtype(column.dtype) or pd.api.types.is_timedelta64_dtype(column.dtype):
         return Numbers(np.full(len(column), np.nan), column.notna().to_numpy(), [])
     if pd.api.types.is_numeric_dtype(column.dtype):
@@ -90,8 +90,8 @@ def refuse_text(values: dict[str, Numbers], frame: pd.DataFrame, path: str, way:
     cell = frame[name].iloc[row]
     others = f" ({some(names[1:])} as well)" if len(names) > 1 else ""
     raise InputError(
-        f"Column {name!r} holds text{others}, not numbers: {str(cell)!r} in row {row + 1} of {path!r}{_hint(cell)}; "
-        f"{way.format(name=name)}."
+        f"Column {shown(name)} holds text{others}, not numbers: {shown(str(cell))} in row {row + 1} of {path!r}"
+        f"{_hint(cell)}; {way.format(name=shown(name))}."
     )
 
 

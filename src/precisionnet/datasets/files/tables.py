@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet
 
-from precisionnet.datasets.values import MISSING_TEXT
+from precisionnet.datasets.files.values import MISSING_TEXT
 from precisionnet.errors import InputError, did_you_mean, some
 from precisionnet.inputs import TABLE_ENDINGS, refuse_missing_table
 
@@ -118,9 +118,11 @@ def _delimited_header(path: Path) -> list[str]:
 def _read_delimited(path: Path, text_columns: list[str]) -> pd.DataFrame:
     _, delimiter = _split_header(path)
     if path.stat().st_size > LARGE:
-        from precisionnet.datasets.wide_csv import read_numeric_csv
+        from precisionnet.datasets.files.wide_csv import read_numeric_csv
 
-        return read_numeric_csv(path, delimiter=delimiter, null_values=MISSING_TEXT, text_columns=text_columns)
+        frame = read_numeric_csv(path, delimiter=delimiter, text_columns=text_columns)
+        frame.columns = [name or f"Unnamed: {i}" for i, name in enumerate(frame.columns)]  # as pandas has it
+        return frame
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a header that does not fit its rows
         return pd.read_csv(
@@ -133,6 +135,12 @@ def _read_delimited(path: Path, text_columns: list[str]) -> pd.DataFrame:
             index_col=False,
             low_memory=False,
         )
+
+
+def find_delimiter(path: Path) -> str:
+    """What cuts the rows of a delimited file."""
+    with _readable(path):
+        return _split_header(path)[1]
 
 
 def _split_header(path: Path) -> tuple[list[str], str]:

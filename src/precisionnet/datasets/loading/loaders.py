@@ -9,13 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from precisionnet.datasets.assembling import AUTO, Roles, assemble
 from precisionnet.datasets.dataset import Dataset
-from precisionnet.datasets.formats import RECOGNISERS, expect, guess_id
-from precisionnet.datasets.loading import Paths, flatten, load_regions
-from precisionnet.datasets.readers import read_facts
-from precisionnet.datasets.tables import DELIMITED, read_header
-from precisionnet.datasets.values import to_labels_or_numbers
+from precisionnet.datasets.files.tables import DELIMITED, read_header
+from precisionnet.datasets.files.values import to_labels_or_numbers
+from precisionnet.datasets.loading.any_table import Paths, flatten, load_regions
+from precisionnet.datasets.loading.assembling import AUTO, Roles, assemble
+from precisionnet.datasets.loading.formats import RECOGNISERS, expect, guess_id
+from precisionnet.datasets.loading.readers import read_facts
 from precisionnet.errors import InputError
 
 People = str | Path | pd.DataFrame | None

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from precisionnet.datasets.atlases import DESIKAN, DESTRIEUX, DKT, NOT_IN_DKT
+from precisionnet.datasets.brain.atlases import DESIKAN, DESTRIEUX, DKT, NOT_IN_DKT
 from precisionnet.errors import InputError, did_you_mean, some
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from precisionnet.datasets.parts import Part
+from precisionnet.datasets.loading.parts import Part
 from precisionnet.errors import InputError, did_you_mean, some
 
 QUALITIES = {"pass": ("pass",), "partial": ("pass", "partial"), "any": ()}

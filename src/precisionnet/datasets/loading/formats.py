@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from precisionnet.datasets.atlases import ADNI_CODES
-from precisionnet.datasets.regions import parse_region
+from precisionnet.datasets.brain.atlases import ADNI_CODES
+from precisionnet.datasets.brain.regions import parse_region
 from precisionnet.errors import InputError, did_you_mean
 
 APARC = re.compile(r"([lr]h)\.(.*?)\.?(thickness|area|volume|thicknessstd|meancurv|gauscurv|foldind|curvind)")

@@ -37,7 +37,7 @@ class RemoteDataset:
     @property
     def description(self) -> str:
         """All that is known of the data set, as Markdown."""
-        folder = resources.files("precisionnet.datasets").joinpath("descriptions")
+        folder = resources.files("precisionnet.datasets.public").joinpath("descriptions")
         return folder.joinpath(f"{self.name}.md").read_text(encoding="utf-8")
 
     @property

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from precisionnet.datasets.joining import match_rows, refuse_repeated
-from precisionnet.datasets.regions import is_total
-from precisionnet.datasets.values import refuse_text, to_numbers
+from precisionnet.datasets.brain.regions import is_total
+from precisionnet.datasets.files.values import refuse_text, to_numbers
+from precisionnet.datasets.loading.joining import match_rows, refuse_repeated
 from precisionnet.errors import InputError, some
 
-DROPPABLE = "leave it out with --drop {name!r}, correct it, or give it to --id or --site if it says who or where"
+DROPPABLE = "leave it out with --drop {name}, correct it, or give it to --id or --site if it says who or where"
 NOT_DROPPABLE = "correct it"
 
 

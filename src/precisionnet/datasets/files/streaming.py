@@ -15,13 +15,13 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
-from precisionnet.datasets.wide_csv import CsvSource, NotANumber
+from precisionnet.datasets.files.csv_source import CsvSource, NotANumber
+from precisionnet.datasets.files.tables import DELIMITED, find_delimiter
 from precisionnet.errors import InputError, did_you_mean, shown, some
 from precisionnet.inputs import refuse_missing_table
 from precisionnet.types import FloatArray
 
 PARQUET = (".parquet", ".pq")
-DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 PAGE_BUFFER_BYTES = 2**16
 PARQUET_ROWS = 4096
 """Decoded at a time."""
@@ -43,7 +43,7 @@ def iter_batches(
 
     ``columns`` are read in the order given (None: all in the file), but for those in ``drop``. Text and infinity are
     refused by file, column and row, and so are missing values unless ``missing="keep"`` makes them NaN. The index
-    counts the rows of the file from 0. ``delimiter`` (by default what the ending says) and ``decimal`` are for text.
+    counts the rows of the file from 0. ``delimiter`` (by default the one that fits) and ``decimal`` are for text.
 
     >>> for batch in iter_batches("table.parquet", drop=["id"]):  # doctest: +SKIP
     ...     model.partial_fit(batch)
@@ -57,8 +57,8 @@ def iter_batches(
     ending = path.suffix.lower()
     if ending in PARQUET:
         names, stream = _parquet(path, columns, drop)
-    elif ending in DELIMITERS:
-        names, stream = _delimited(path, columns, drop, delimiter or DELIMITERS[ending], decimal)
+    elif ending in DELIMITED:
+        names, stream = _delimited(path, columns, drop, delimiter or find_delimiter(path), decimal)
     else:
         raise InputError(
             f"Table {str(path)!r} has the ending {path.suffix!r}; batches are read from .parquet, .csv and .tsv: "

@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from precisionnet.datasets.atlases import ADNI_CODES, LABELS
-from precisionnet.datasets.formats import APARC, ROI_MEAN, guess_id
-from precisionnet.datasets.parts import NOT_DROPPABLE, Part, numeric, region_part
-from precisionnet.datasets.regions import parse_region, region_names
-from precisionnet.datasets.tables import ids_of, read_table
+from precisionnet.datasets.brain.atlases import ADNI_CODES, LABELS
+from precisionnet.datasets.brain.regions import parse_region, region_names
+from precisionnet.datasets.files.tables import ids_of, read_table
+from precisionnet.datasets.loading.formats import APARC, ROI_MEAN, guess_id
+from precisionnet.datasets.loading.parts import NOT_DROPPABLE, Part, numeric, region_part
 from precisionnet.errors import InputError, some
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from precisionnet.datasets.ants import pair_kirby
-from precisionnet.datasets.assembling import Roles, assemble
+from precisionnet.datasets.brain.ants import pair_kirby
+from precisionnet.datasets.brain.freesurfer import join_hemispheres
 from precisionnet.datasets.dataset import Dataset
-from precisionnet.datasets.fetching import fetch_files
-from precisionnet.datasets.freesurfer import join_hemispheres
-from precisionnet.datasets.parts import Part, join, stack
-from precisionnet.datasets.readers import read_freesurfer, read_regions
-from precisionnet.datasets.registry import describe
-from precisionnet.datasets.tables import read_header, read_table
+from precisionnet.datasets.files.tables import read_header, read_table
+from precisionnet.datasets.loading.assembling import Roles, assemble
+from precisionnet.datasets.loading.parts import Part, join, stack
+from precisionnet.datasets.loading.readers import read_freesurfer, read_regions
+from precisionnet.datasets.public.fetching import fetch_files
+from precisionnet.datasets.public.registry import describe
 from precisionnet.errors import InputError, did_you_mean
 
 SEXES = {"1": "M", "2": "F"}

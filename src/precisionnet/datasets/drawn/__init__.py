@@ -1,0 +1,1 @@
+"""Tables that are drawn: graphs, precisions, Gaussian rows."""

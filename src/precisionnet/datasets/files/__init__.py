@@ -1,0 +1,1 @@
+"""Files of tables, and the cells in them; nothing here knows what a brain is."""
