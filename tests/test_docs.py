@@ -27,6 +27,13 @@ def test_python_snippets_run(page, tmp_path, monkeypatch):
         exec(compile(snippet, page.name, "exec"), names)
 
 
+@pytest.mark.data
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python fetch")], ids=lambda p: p.name)
+def test_snippets_that_fetch_run(page, data_folder):
+    for snippet in blocks(page, "python fetch"):
+        exec(compile(snippet, page.name, "exec"), {})
+
+
 def test_command_lines_in_the_readme_run(tmp_path, monkeypatch, gaussian):
     """Every ``precisionnet ...`` line of the README, in order, with its table drawn here."""
     from typer.testing import CliRunner
@@ -89,3 +96,19 @@ def test_results_in_the_readme_are_the_committed_rows():
         assert f"{group.mae_years.mean():.2f} ± {group.mae_years.std():.2f}" in row
         if group.zeros.notna().all():
             assert f"{group.zeros.mean() / 62**2:.0%}" in row
+
+
+def test_figures_on_data_in_the_readme_are_the_committed_rows():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    sites = (
+        pd.read_csv(ROOT / "results" / "abide_sites.csv")
+        .groupby("preparation")[["site_accuracy", "ridge_mae_years"]]
+        .mean()
+    )
+    raw, combat = sites.loc["raw"], sites.loc["ComBat"]
+    assert f"in {raw.site_accuracy:.0%} of cases before `ComBat` and in {combat.site_accuracy:.0%} after" in text
+    assert f"from {raw.ridge_mae_years:.1f} to {combat.ridge_mae_years:.1f} years" in text
+    memory = pd.read_csv(ROOT / "results" / "data_memory.csv").set_index(["case", "rows"])
+    assert f"a peak of {memory.ratio['csv', 200_000]:.1f} times its array" in text
+    many = memory.peak_mb["parquet, many groups"]
+    assert many[1_000_000] < many[100_000] + 50

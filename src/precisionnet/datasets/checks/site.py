@@ -63,10 +63,7 @@ def site_confounding(
         sentence = f"{how}: the two cannot be told apart, and no score says anything about the target. Bring sites "
         sentence += "that hold all of its values."
     else:
-        sentence = (
-            f"{how}: {means}. Compare with a prediction from site alone, test on sites left out of training, or "
-            "harmonise with the target kept (within the training rows)."
-        )
+        sentence = f"{how}: {means}. Compare with a prediction from site alone, or test on sites left out of training."
     return [*found, Finding("warning", "site", sentence)]
 
 
