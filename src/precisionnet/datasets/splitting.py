@@ -14,7 +14,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from precisionnet.errors import InputError, did_you_mean
+from precisionnet.arguments import check_choice
+from precisionnet.errors import InputError
 from precisionnet.types import IndexArray
 
 StratifyName = Literal["auto", "target", "site", "none"]
@@ -78,10 +79,7 @@ def _check_fractions(fractions: Sequence[float]) -> Any:
 
 def _strata(stratify: str, y: pd.Series[Any] | None, site: pd.Series[Any] | None, n: int) -> Any:
     """One label a row."""
-    if stratify not in STRATIFY:
-        raise InputError(
-            f"stratify must be one of {', '.join(STRATIFY)}, got {stratify!r}{did_you_mean(str(stratify), STRATIFY)}."
-        )
+    check_choice("stratify", stratify, STRATIFY)
     if stratify == "auto":
         stratify = "target" if y is not None else "site" if site is not None else "none"
     if stratify == "none":

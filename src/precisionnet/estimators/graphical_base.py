@@ -9,16 +9,10 @@ import numpy as np
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from precisionnet.arguments import check_choice, check_count, check_number, check_switch
 from precisionnet.errors import InputError
 from precisionnet.estimators.checks import column_names, refuse_text_columns
-from precisionnet.estimators.graphical_checks import (
-    check_choice,
-    check_count,
-    check_number,
-    check_switch,
-    refuse_not_square,
-    refuse_rows,
-)
+from precisionnet.estimators.graphical_checks import refuse_not_square, refuse_rows
 from precisionnet.estimators.interop import GraphInterop
 from precisionnet.linalg import extreme_eigenvalues
 from precisionnet.precision import (

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 from sklearn.utils.metaestimators import available_if
 
+from precisionnet.arguments import check_number, check_switch
 from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.checks import column_names
 from precisionnet.estimators.graphical_base import BaseGraphicalLasso
-from precisionnet.estimators.graphical_checks import check_number, check_switch
 from precisionnet.precision import CovarianceEstimate, RunningMoments, estimate_from_moments
 from precisionnet.types import FloatArray
 

@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
+from precisionnet.arguments import check_choice, check_count, check_number
 from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.checks import column_names
 from precisionnet.estimators.graphical_base import PRECOMPUTED, BaseGraphicalLasso
-from precisionnet.estimators.graphical_checks import check_choice, check_count, check_number, checked_penalties
+from precisionnet.estimators.graphical_checks import checked_penalties
 from precisionnet.precision import (
     CovarianceEstimate,
     count_edges,

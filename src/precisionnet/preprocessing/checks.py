@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import validate_data
 
-from precisionnet.errors import InputError, PrecisionNetWarning, did_you_mean, some
+from precisionnet.errors import InputError, PrecisionNetWarning, some
 from precisionnet.linalg import LARGEST
 from precisionnet.types import FloatArray
 
@@ -22,19 +22,6 @@ ROUTING = (
     "and cross_val_predict do not pass it on: use scoring=None, or cross_validate with return_estimator=True)"
 )
 """How metadata reaches a step, and where scikit-learn lets it fall."""
-
-
-def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """One of a few words."""
-    if not (isinstance(value, str) and value in choices):
-        hint = did_you_mean(value, choices) if isinstance(value, str) else ""
-        raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}{hint}.")
-
-
-def check_switch(name: str, value: Any) -> None:
-    """True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{name} must be True or False, got {value!r}.")
 
 
 def forget(estimator: Any) -> None:

@@ -9,10 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from precisionnet.arguments import check_choice, check_switch
 from precisionnet.errors import InputError, PrecisionNetWarning, some
 from precisionnet.preprocessing.checks import (
-    check_choice,
-    check_switch,
     checked_rows,
     column_names,
     forget,

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from precisionnet.arguments import check_choice
 from precisionnet.datasets.loading.parts import Part
-from precisionnet.errors import InputError, did_you_mean, some
+from precisionnet.errors import InputError, some
 
 QUALITIES = {"pass": ("pass",), "partial": ("pass", "partial"), "any": ()}
 SCANS = ("first", "last", "all")
@@ -19,11 +20,8 @@ SCANS = ("first", "last", "all")
 
 def choose_scans(part: Part, *, phase: str | None = "ADNI2", quality: str = "pass", scans: str = "first") -> Part:
     """The rows wanted, with the ids ``<RID>_<visit>``."""
-    for name, value, known in (("quality", quality, tuple(QUALITIES)), ("scans", scans, SCANS)):
-        if value not in known:
-            raise InputError(
-                f"{name} must be one of {', '.join(known)}, got {value!r}{did_you_mean(str(value), known)}."
-            )
+    check_choice("quality", quality, tuple(QUALITIES))
+    check_choice("scans", scans, SCANS)
     part = part.with_facts(RID=part.ids)
     if phase is not None:
         part = _of_phase(part, phase)

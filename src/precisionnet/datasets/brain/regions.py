@@ -13,8 +13,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from precisionnet.arguments import check_choice
 from precisionnet.datasets.brain.atlases import DESIKAN, DESTRIEUX, DKT, NOT_IN_DKT
-from precisionnet.errors import InputError, did_you_mean, some
+from precisionnet.errors import InputError, some
 
 
 class Region(NamedTuple):
@@ -110,8 +111,7 @@ REDUCTIONS = ("all", "dkt62")
 
 def reduce_regions(names: Mapping[str, str], regions: str) -> dict[str, str]:
     """The columns to keep: all, or the 62 regions that the DKT protocol shares with Desikan-Killiany."""
-    if regions not in REDUCTIONS:
-        raise InputError(f"regions must be 'all' or 'dkt62', got {regions!r}{did_you_mean(str(regions), REDUCTIONS)}.")
+    check_choice("regions", regions, REDUCTIONS)
     if regions == "all":
         return dict(names)
     inside, outside = set(DKT), set(NOT_IN_DKT)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+from precisionnet.arguments import check_choice
 from precisionnet.datasets.brain.atlases import ADNI_CODES
 from precisionnet.datasets.brain.regions import parse_region
-from precisionnet.errors import InputError, did_you_mean
+from precisionnet.errors import InputError
 
 APARC = re.compile(r"([lr]h)\.(.*?)\.?(thickness|area|volume|thicknessstd|meancurv|gauscurv|foldind|curvind)")
 """The first header cell of aparcstats2table: hemisphere, parcellation, measure."""
@@ -78,10 +79,7 @@ def recognise(names: Sequence[str]) -> str:
 
 def check_format(format: str) -> None:
     """A name that we know."""
-    if format not in FORMATS:
-        raise InputError(
-            f"format must be one of {', '.join(FORMATS)}, got {format!r}{did_you_mean(str(format), FORMATS)}."
-        )
+    check_choice("format", format, FORMATS)
 
 
 def expect(format: str, names: Sequence[str], path: str | Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from precisionnet.arguments import check_choice
 from precisionnet.datasets.brain.ants import pair_kirby
 from precisionnet.datasets.brain.freesurfer import join_hemispheres
 from precisionnet.datasets.dataset import Dataset
@@ -17,7 +18,7 @@ from precisionnet.datasets.loading.parts import Part, join, stack
 from precisionnet.datasets.loading.readers import read_freesurfer, read_regions
 from precisionnet.datasets.public.fetching import fetch_files
 from precisionnet.datasets.public.registry import describe
-from precisionnet.errors import InputError, did_you_mean
+from precisionnet.errors import InputError
 
 SEXES = {"1": "M", "2": "F"}
 DIAGNOSES = {"1": "autism", "2": "control"}
@@ -34,11 +35,7 @@ def fetch_abide(
     covariates. The files come from ``data_folder``, else the folder ``PRECISIONNET_DATA``, else the cache of your
     platform, and are downloaded there where they are not yet.
     """
-    if target not in ABIDE_TARGETS:
-        raise InputError(
-            f"target must be one of {', '.join(ABIDE_TARGETS)}, got {target!r}"
-            f"{did_you_mean(str(target), ABIDE_TARGETS)}."
-        )
+    check_choice("target", target, ABIDE_TARGETS)
     files = fetch_files("abide", data_folder, progress=progress)
     tables = [str(files[f"{side}.aparc_table_thickness.tsv"]) for side in ("lh", "rh")]
     thickness = join_hemispheres([read_freesurfer(path, read_header(path)) for path in tables])

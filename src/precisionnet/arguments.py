@@ -1,0 +1,49 @@
+"""Whether an argument is what it should be; one wording for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from precisionnet.errors import InputError, did_you_mean
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """One of a few words."""
+    if not (isinstance(value, str) and value in choices):
+        hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+        raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}{hint}.")
+
+
+def check_switch(name: str, value: Any) -> None:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} must be True or False, got {value!r}.")
+
+
+def check_count(name: str, value: Any, least: int) -> None:
+    """A whole number."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError(f"{name} must be a whole number, at least {least}, got {value!r}.")
+
+
+def check_number(
+    name: str,
+    value: Any,
+    low: float = 0.0,
+    high: float = np.inf,
+    *,
+    low_allowed: bool = True,
+    high_allowed: bool = False,
+) -> None:
+    """A finite number in a range."""
+    number = not isinstance(value, bool) and isinstance(value, Real) and bool(np.isfinite(float(value)))
+    if number and (low < value < high or (low_allowed and value == low) or (high_allowed and value == high)):
+        return
+    limits = f"{'>=' if low_allowed else '>'} {low:g}"
+    if np.isfinite(high):
+        limits += f" and {'<=' if high_allowed else '<'} {high:g}"
+    raise InputError(f"{name} must be a number {limits}, got {value!r}.")
