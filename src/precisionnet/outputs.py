@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from precisionnet.errors import OutputError
+from precisionnet.errors import OutputError, PrecisionNetError
 
 
 @contextmanager
@@ -83,11 +83,11 @@ def _scratch(target: str | Path) -> Iterator[tuple[Path, Path]]:
             with suppress(OSError):
                 scratch.unlink()
         for folder in missing:
-            if folder.is_dir() and not any(folder.iterdir()):
+            with suppress(OSError):  # not empty: somebody else uses it by now
                 folder.rmdir()
         # resolve() reports a loop of links as RuntimeError and a NUL in the name as ValueError
         odd = scratch is None and isinstance(error, RuntimeError | ValueError)
-        if odd or (isinstance(error, OSError) and not isinstance(error, OutputError)):
+        if odd or (isinstance(error, OSError) and not isinstance(error, PrecisionNetError)):
             reason = getattr(error, "strerror", None) or str(error)
             raise OutputError(f"Cannot write to {str(target)!r}: {reason}; choose another place.") from error
         raise

@@ -1,0 +1,63 @@
+"""Nothing of the held-out rows reaches a fit, from the split to the scores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from precisionnet.datasets import Dataset, fetch_abide
+from precisionnet.experiments import measure
+
+QUICK = {"max_epochs": 3}
+
+
+def same_model(first, second) -> bool:
+    weights = zip(first.network_.state_dict().values(), second.network_.state_dict().values(), strict=True)
+    return np.array_equal(first.precision_, second.precision_) and all(bool((a == b).all()) for a, b in weights)
+
+
+@pytest.mark.parametrize("missing", ["error", "median"])
+def test_changing_held_out_features_changes_no_fitted_number(gaussian, missing):
+    data = Dataset(gaussian.X.copy(), gaussian.y)
+    if missing == "median":
+        data.X.iloc[::7, 2] = np.nan
+    before = measure(data, "regression", {**QUICK, "missing": missing})
+    X = data.X.copy()
+    X.iloc[before.test] = X.iloc[np.random.default_rng(0).permutation(before.test)].to_numpy() * 10 + 3
+    after = measure(replace(data, X=X), "regression", {**QUICK, "missing": missing})
+    np.testing.assert_array_equal(before.test, after.test)
+    assert same_model(before.model, after.model)
+    assert not np.array_equal(before.predictions.predicted, after.predictions.predicted)
+
+
+def two_scans_a_person(seed: int) -> Dataset:
+    """Labels that only knowing the person tells: 60 people, two nearly equal scans each, ages drawn at random."""
+    rng = np.random.default_rng(seed)
+    person = np.repeat(np.arange(60), 2)
+    index = pd.Index([f"p{p}-{i % 2}" for i, p in enumerate(person)])
+    X = pd.DataFrame(rng.normal(size=(60, 12))[person] + 0.02 * rng.normal(size=(120, 12)), index=index)
+    y = pd.Series(rng.normal(size=60)[person], index=index, name="age")
+    return Dataset(X.rename(columns=str), y, pd.Series(person.astype(str), index=index))
+
+
+def test_a_person_seen_twice_gives_nothing_away():
+    def correlation(data: Dataset, seed: int) -> float:
+        result = measure(data, "regression", {"max_epochs": 20}, seed=seed)
+        return float(np.corrcoef(result.predictions.predicted, result.y_test)[0, 1])
+
+    guarded = [correlation(two_scans_a_person(seed), seed) for seed in range(4)]
+    blind = [correlation(replace(two_scans_a_person(seed), groups=None), seed) for seed in range(4)]
+    assert np.mean(guarded) < 0.35
+    assert np.mean(blind) > np.mean(guarded) + 0.3  # what the guard is for
+
+
+@pytest.mark.data
+def test_shuffled_ages_score_at_chance(data_folder):
+    data = fetch_abide(data_folder)
+    y = pd.Series(np.random.default_rng(0).permutation(data.y), index=data.y.index, name="age")
+    scores = measure(replace(data, y=y), "regression", {}).scores
+    assert scores.loc["joint", "mae"] > 0.97 * scores.loc["median", "mae"]
+    assert abs(scores.loc["joint", "r"]) < 0.2
