@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from precisionnet.datasets import Dataset
+from precisionnet.datasets.checks import Finding
 from precisionnet.experiments import measure
 from precisionnet.report import render, verdict
 
@@ -101,3 +102,13 @@ def test_many_columns_and_one_wide_name_still_make_a_page():
     y = pd.Series(rng.normal(size=40), name="y")
     page = render(measure(Dataset(X, y), "regression", {"max_epochs": 1, "l1_scale": 0.5}), "t", "d")
     assert "140 columns, clustered" in page
+
+
+def test_what_was_found_in_the_table_is_on_the_page(gaussian):
+    result = measure(gaussian, "regression", {"max_epochs": 1})
+    findings = [Finding("warning", "site", "Site <b>explains</b> half."), Finding("note", "size", "120 rows.")]
+    page = render(result, "t", "d", findings)
+    Balanced().feed(page)
+    assert "Site &lt;b&gt;explains&lt;/b&gt; half." in page.split("Worth knowing")[1]
+    assert "<li>120 rows.</li>" in page.split("About the table")[1]
+    assert "About the table" not in render(result, "t", "d")

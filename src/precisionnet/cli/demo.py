@@ -10,6 +10,7 @@ from sklearn.datasets import load_diabetes
 from precisionnet.cli import console
 from precisionnet.cli.fit import fit_and_write, print_result
 from precisionnet.datasets import Dataset, make_gaussian_regression
+from precisionnet.datasets.checks import check_dataset
 
 
 def run_demo(out: Path) -> None:
@@ -24,7 +25,8 @@ def run_demo(out: Path) -> None:
     }
     for name, (what, data) in jobs.items():
         console.say(f"== {name}: {what}")
-        result = fit_and_write(data, "regression", out / name, 0, 0.2, {"method": "joint"}, f"{name} (demo)")
+        findings = check_dataset(data, "regression")
+        result = fit_and_write(data, findings, "regression", out / name, 0, 0.2, {"method": "joint"}, f"{name} (demo)")
         print_result(result, out / name)
         if name == "synthetic":
             found, true = result.model.precision_ != 0, drawn.theta_true != 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from precisionnet.cli import console
 from precisionnet.cli.findings import report_findings
 from precisionnet.cli.wording import graph_sentence, id_label, probability_frame
 from precisionnet.datasets import Dataset, check_target, guess_task, load_table, refuse_unusable
-from precisionnet.datasets.checks import check_dataset
+from precisionnet.datasets.checks import Finding, check_dataset
 from precisionnet.errors import InputError
 from precisionnet.estimators.files import is_model_folder
 from precisionnet.experiments import METRIC_LABELS, HoldOut, measure
@@ -51,10 +52,12 @@ def run_fit(
     y = check_target(y, kind)
     for sentence in data.notes:
         console.note(sentence)
-    report_findings(check_dataset(data, kind), strict=strict)
+    findings = [*check_dataset(data, kind), *(Finding("note", "loading", sentence) for sentence in data.notes)]
+    report_findings(findings, strict=strict)
     source = " + ".join(Path(path).name for path in paths)
     try:
-        result = fit_and_write(replace(data, X=X, y=y), kind, out, seed, test_fraction, parameters, source)
+        data = replace(data, X=X, y=y)
+        result = fit_and_write(data, findings, kind, out, seed, test_fraction, parameters, source)
     except KeyboardInterrupt:
         console.note("Stopped; nothing was written.")
         raise
@@ -63,6 +66,7 @@ def run_fit(
 
 def fit_and_write(
     data: Dataset,
+    findings: Sequence[Finding],
     task: TaskName,
     out: Path,
     seed: int,
@@ -78,7 +82,7 @@ def fit_and_write(
         _predictions(result, data.X.index).to_csv(folder / PREDICTIONS, index=False)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a glyph that is missing from a font is no news
-            page = render(result, source, datetime.date.today().isoformat())
+            page = render(result, source, datetime.date.today().isoformat(), findings)
         (folder / REPORT).write_text(page, encoding="utf-8")
     return result
 

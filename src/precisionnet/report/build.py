@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
 from precisionnet import plots
+from precisionnet.datasets.checks import Finding
 from precisionnet.errors import printable
 from precisionnet.estimators import partial_correlations
 from precisionnet.estimators.checks import column_names
@@ -38,8 +40,8 @@ class Figure:
     caption: str
 
 
-def render(result: HoldOut, source: str, created: str) -> str:
-    """The page as text. ``source`` names the table, ``created`` is the date to show."""
+def render(result: HoldOut, source: str, created: str, findings: Sequence[Finding] = ()) -> str:
+    """The page as text. ``source`` names the table, ``created`` is the date to show, ``findings`` are of the table."""
     environment = Environment(
         loader=PackageLoader("precisionnet.report"),
         autoescape=select_autoescape(default=True),
@@ -54,6 +56,8 @@ def render(result: HoldOut, source: str, created: str) -> str:
         model=model,
         source=source,
         created=created,
+        warnings=[finding.sentence for finding in findings if finding.level != "note"],
+        facts=[finding.sentence for finding in findings if finding.level == "note"],
         verdict=verdict(result),
         method_sentence=METHOD_SENTENCES[model.method],
         scores=_score_rows(result),
