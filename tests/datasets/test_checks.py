@@ -107,7 +107,7 @@ def test_rows_against_columns():
 def test_target():
     data = clean()
     holes = replace(data, y=data.y.mask(data.y > 45))
-    assert "Target 'age' is missing in" in next(s for level, s in found(holes, "target") if level == "warning")
+    assert "Target 'age' is missing in" in next(s for level, s in found(holes, "target") if level == "error")
     assert found(replace(data, y=data.y * np.nan), "target")[0][0] == "error"
     assert "always 3" in only(replace(data, y=data.y * 0 + 3.5), "target")[1]
     labels = pd.Series(np.where(data.y > 40, "old", "young"), data.y.index, name="group")
@@ -128,7 +128,8 @@ def test_target():
 def test_missing_values():
     data = with_cells(with_cells(clean(), "r1", slice(0, 30), np.nan), "r2", slice(25, 35), np.nan)
     level, sentence = only(data, "missing")
-    assert level == "warning"
+    assert level == "error"
+    assert [f.level for f in check_dataset(data, missing="median") if f.check == "missing"] == ["note"]
     assert "missing in 2 of 8 columns and 35 of 200 rows; most in 'r1' (30 rows) and 'r2' (10 rows)" in sentence
     level, sentence = found(with_cells(data, "r5", slice(None), np.nan), "missing")[0]
     assert (level, sentence[:40]) == ("error", "Column 'r5' has no value in any row: lea")

@@ -16,7 +16,7 @@ from precisionnet.datasets import (
     load_participants,
     load_table,
 )
-from precisionnet.datasets.brain.atlases import ADNI_CODES, DESIKAN, DESTRIEUX
+from precisionnet.datasets.brain.atlases import ADNI_CODES, DESIKAN, DESTRIEUX, DKT
 from precisionnet.errors import InputError
 
 PEOPLE = ["sub-01", "sub-02", "sub-03"]
@@ -97,7 +97,7 @@ def test_sessions_are_scans_of_one_person_and_find_their_participant(tmp_path):
     data = load_freesurfer(*tables, participants=participants(tmp_path))
     assert list(data.groups) == ["sub-01", "sub-01", "sub-02"]
     np.testing.assert_array_equal(data.y, [31.5, 31.5, np.nan])
-    assert any("were matched without 'sub-', session and folder" in note for note in data.notes)
+    assert any("were matched without 'sub-', session, folder" in note for note in data.notes)
 
 
 def test_one_hemisphere_alone_is_said(tmp_path):
@@ -113,10 +113,12 @@ def test_mixed_hemispheres_atlases_and_measures_are_refused(tmp_path):
     again = aparc(tmp_path / "b", "lh")
     with pytest.raises(InputError, match="both hold the left hemisphere"):
         load_freesurfer(lh, again)
-    with pytest.raises(InputError, match=r"differ in their measure \(area and thickness\)"):
+    with pytest.raises(InputError, match=r"differ in their measure \('thickness' and 'area'\)"):
         load_freesurfer(lh, aparc(tmp_path, "rh", measure="area"))
-    with pytest.raises(InputError, match=r"differ in their atlas \(Desikan-Killiany and Destrieux\)"):
-        load_freesurfer(lh, aparc(tmp_path, "rh", DESTRIEUX))
+    with pytest.raises(InputError, match=r"differ in their atlas \('aparc' and 'aparc.a2009s'\)"):
+        load_freesurfer(lh, aparc(tmp_path, "rh", DESTRIEUX, atlas="aparc.a2009s"))
+    with pytest.raises(InputError, match=r"differ in their atlas \('aparc' and 'aparc.DKTatlas'\)"):
+        load_freesurfer(lh, aparc(tmp_path, "rh", DKT, atlas="aparc.DKTatlas"))
     text = lh.read_text().replace("lh.aparc", "rh.aparc", 1)
     (tmp_path / "odd.tsv").write_text(text)
     with pytest.raises(

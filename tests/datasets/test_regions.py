@@ -72,7 +72,9 @@ def test_no_name_breaks_it(name):
 
 
 def test_two_measures_keep_their_names_apart_and_two_of_one_are_refused():
-    names = region_names(["lh_insula_thickness", "lh_insula_area", "age"])
+    names, measure = region_names(["lh_insula_thickness", "lh_insula_area", "age"])
+    assert measure == ""
+    assert region_names(["lh_insula_area", "rh_insula_area"])[1] == "area"
     assert names == {"lh_insula_thickness": "lh_insula_thickness", "lh_insula_area": "lh_insula_area"}
     with pytest.raises(InputError, match="'lh_insula_thickness', 'L_insula_thickavg' are both 'lh_insula'"):
         region_names(["lh_insula_thickness", "L_insula_thickavg"])

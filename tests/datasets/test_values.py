@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from precisionnet.datasets import load_participants, load_table
-from precisionnet.datasets.files.values import to_numbers
+from precisionnet.datasets.files.values import decimal_points, to_numbers
 from precisionnet.errors import InputError
 
 ROWS = "a,b,y\n1.5,2,3\n2.5,1,4\n3.5,7,5\n"
@@ -43,7 +43,41 @@ def test_the_same_table_however_it_is_written(tmp_path, name, content):
 
 def test_decimal_commas_are_said(tmp_path):
     data = load(tmp_path, "a;b;y\n1,5;2;3\n2,25;1;4\n")
-    assert any("Column 'a' of" in note and "decimal commas: '1,5' was read as 1.5" in note for note in data.notes)
+    assert any("Column 'a' of" in note and "has decimal commas" in note for note in data.notes)
+
+
+def test_thickness_with_three_decimals_and_commas(tmp_path):
+    """'2,413' may be two thousand, but not in a file cut by semicolons, nor beside '2,5'."""
+    np.testing.assert_array_equal(load(tmp_path, "a;b;y\n2,413;2,512;20,125\n2,900;2,111;30,250\n").y, [20.125, 30.25])
+    data = load(tmp_path, "a\tb\ty\n2,413\t2,5\t20\n2,900\t2,1\t30,5\n", "t.tsv")
+    np.testing.assert_array_equal(data.X, [[2.413, 2.5], [2.9, 2.1]])
+    with pytest.raises(InputError, match="'2,413' in row 1 of .*decimal commas, or thousands"):
+        load(tmp_path, "a\tb\ty\n2,413\t2\t20\n2,900\t2\t30\n", "t.tsv")
+    with pytest.raises(InputError, match="Column 'y' holds text, not numbers: '20,125' in row 1"):
+        load(tmp_path, "a\tb\ty\n1\t2\t20,125\n2\t2\t30,250\n", "t.tsv")
+
+
+def test_digits_of_other_scripts_are_text_and_not_a_traceback(tmp_path):
+    for digit in ("３", "٣"):
+        with pytest.raises(InputError, match="Column 'b' holds text"):
+            load(tmp_path, f"a,b,y\n1,{digit},3\n2,1,4\n")
+
+
+def test_dates_are_never_numbers(tmp_path):
+    days = pd.Series([datetime.datetime(2024, 1, 1), None, datetime.datetime(2024, 1, 2)], dtype=object)
+    read = to_numbers(days, "a", "t.xlsx")
+    assert read.unreadable.tolist() == [True, False, True]
+    assert np.isnan(read.values).all()
+    ages = [30.5, 40.5, datetime.datetime(2024, 3, 2), *np.linspace(20, 80, 20)]
+    pd.DataFrame({"a": range(23), "b": range(23), "y": ages}).to_excel(tmp_path / "t.xlsx", index=False)
+    with pytest.raises(InputError, match=r"Column 'y' holds text.*2024-03-02.* in row 3 of '.*t.xlsx' \(a date\?"):
+        load_table(tmp_path / "t.xlsx", target="y")
+
+
+def test_a_target_with_one_stray_word_names_the_cell(tmp_path):
+    rows = "".join(f"{i},{i % 3},{i + 0.5}\n" for i in range(20))
+    with pytest.raises(InputError, match="Column 'y' holds text, not numbers: 'unknown' in row 21"):
+        load(tmp_path, f"a,b,y\n{rows}1,2,unknown\n")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +118,7 @@ def test_open_ages(tmp_path):
         (b"PK\x03\x04\x00\x00rest", "is not text, but a workbook or zip archive"),
         (b"\x1f\x8b\x08\x00rest", "is not text, but compressed"),
         ("a,b,y\n1,2,3\n".encode("utf-16"), "is not text, but UTF-16 text"),
-        ("a,b,y\n1,2,3\n1,2\n1,2,3,4\n", "cannot be read as .csv"),
+        ("a,b,y\n1,2,3\n1,2\n1,2,3,4\n", "Row 2 of table .* has 2 cells, but the header has 3"),
         (b"a,b\xe9,y\n1,2,3\n", "is not UTF-8 text"),
         ("a,a,y\n1,2,3\n", "more than one column named 'a'"),
     ],
@@ -115,8 +149,9 @@ def test_numbers_are_read_as_they_were_written(values):
         read = to_numbers(pd.Series(written), "a", "t.csv")
         assert not read.unreadable.any()
         np.testing.assert_array_equal(read.values, values)
-    with_commas = to_numbers(pd.Series([f"{v:.2f}".replace(".", ",") for v in values]), "a", "t.csv")
-    np.testing.assert_allclose(with_commas.values, [float(f"{v:.2f}") for v in values])
+    frame = pd.DataFrame({"a": [f"{v:.2f}".replace(".", ",") for v in values]})
+    assert decimal_points(frame, "t.csv", certain=False)
+    np.testing.assert_allclose(to_numbers(frame["a"], "a", "t.csv").values, [float(f"{v:.2f}") for v in values])
 
 
 @settings(deadline=None)

@@ -12,8 +12,18 @@ import typer
 from precisionnet._version import __version__
 from precisionnet.cli.datasets import app as datasets_app
 from precisionnet.cli.options import with_model_parameters
-from precisionnet.cli.precheck import check_ending, check_model, check_out, check_parameters
-from precisionnet.cli.table_options import Drop, Format, IdColumn, Person, Regions, Site, Tables, load_options
+from precisionnet.cli.precheck import check_ending, check_fit, check_model, check_out, check_parameters
+from precisionnet.cli.table_options import (
+    CompleteRows,
+    Drop,
+    Format,
+    IdColumn,
+    Person,
+    Regions,
+    Site,
+    Tables,
+    load_options,
+)
 from precisionnet.errors import PrecisionNetError
 from precisionnet.inputs import refuse_missing_table
 
@@ -51,6 +61,7 @@ def fit(
     drop: Drop = None,
     format: Format = "auto",
     regions: Regions = "all",
+    complete_rows: CompleteRows = False,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at what the check of the table warns of.")] = False,
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the results.")] = "precisionnet-output",
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the split and the fit.")] = 0,
@@ -59,13 +70,19 @@ def fit(
 ) -> None:
     """Learn a network and its graph from a table; write the model, predictions for held-out rows and a report."""
     check_parameters(parameters)
+    check_fit(task, test_fraction)
     check_out(out)
     for table in tables:
         refuse_missing_table(table)
+    loading = load_options(target, id_column, person, site, drop, format, regions)
+    from precisionnet.cli.prepare import prepare
+
+    missing = parameters.get("missing", "error")
+    data, kind, findings = prepare(tables, loading, task, complete_rows=complete_rows, missing=missing, strict=strict)
     from precisionnet.cli.fit import run_fit
 
-    loading = load_options(target, id_column, person, site, drop, format, regions)
-    run_fit(tables, loading, task, Path(out), seed, test_fraction, strict, parameters)
+    source = " + ".join(Path(table).name for table in tables)
+    run_fit(data, findings, kind, Path(out), seed, test_fraction, parameters, source, guessed=task == "auto")
 
 
 app.command()(with_model_parameters(fit))

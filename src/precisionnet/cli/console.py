@@ -31,6 +31,11 @@ def note(sentence: str) -> None:
     err.print(Text.assemble(("Note: ", "bold yellow"), _safe(sentence)))
 
 
+def warn(sentence: str) -> None:
+    """Something that may mislead, and that ``--strict`` stops at."""
+    err.print(Text.assemble(("Warning: ", "bold magenta"), _safe(sentence)))
+
+
 def say(text: str) -> None:
     """A plain line of the result."""
     out.print(_safe(text))

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from precisionnet.cli.table_options import Drop, Format, IdColumn, Person, Regions, Site, Tables, load_options
+from precisionnet.arguments import check_choice
+from precisionnet.cli.precheck import check_fit
+from precisionnet.cli.table_options import (
+    CompleteRows,
+    Drop,
+    Format,
+    IdColumn,
+    Person,
+    Regions,
+    Site,
+    Tables,
+    load_options,
+)
 from precisionnet.inputs import refuse_missing_table
 
 if TYPE_CHECKING:
@@ -45,6 +57,9 @@ def check(
     drop: Drop = None,
     format: Format = "auto",
     regions: Regions = "all",
+    task: Annotated[str, typer.Option(metavar="[auto|regression|classification]", help="What the target is.")] = "auto",
+    missing: Annotated[str, typer.Option(metavar="[error|median]", help="What fit will do about gaps.")] = "error",
+    complete_rows: CompleteRows = False,
     strict: Annotated[bool, typer.Option("--strict", help="Take warnings for errors.")] = False,
 ) -> None:
     """Say in plain sentences what is in a table and what may mislead a fit; exit code 1 if something must be mended."""
@@ -52,12 +67,15 @@ def check(
         refuse_missing_table(table)
     from precisionnet.cli import console
     from precisionnet.cli.findings import print_findings
-    from precisionnet.datasets import load_table
+    from precisionnet.cli.prepare import load
     from precisionnet.datasets.checks import Finding, check_dataset
 
-    data = load_table(*tables, **load_options(target, id_column, person, site, drop, format, regions))
+    check_fit(task, 0.2)
+    check_choice("--missing", missing, ("error", "median"))
+    loading = load_options(target, id_column, person, site, drop, format, regions)
+    data = load(tables, loading, complete_rows=complete_rows)
     with console.working("checking"):
-        findings = check_dataset(data)
+        findings = check_dataset(data, None if task == "auto" else task, missing)  # type: ignore[arg-type]
     loaded = [Finding("note", "loading", sentence) for sentence in data.notes]
     if not print_findings([*findings, *loaded], strict=strict):
         raise typer.Exit(1)

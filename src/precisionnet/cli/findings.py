@@ -37,7 +37,7 @@ def report_findings(findings: Sequence[Finding], *, strict: bool = False) -> Non
         why = "" if errors else "--strict takes warnings for errors: "
         raise InputError(f"{why}{fatal[0].sentence}{others}")
     for finding in warned:
-        console.note(finding.sentence)
+        console.warn(finding.sentence)
 
 
 def _counted(findings: Sequence[Finding], what: str) -> str:

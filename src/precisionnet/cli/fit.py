@@ -1,22 +1,19 @@
-"""``precisionnet fit``: read, check, train, measure, write."""
+"""``precisionnet fit``, once the table is read and checked: train, measure, write."""
 
 from __future__ import annotations
 
 import datetime
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from precisionnet.cli import console
-from precisionnet.cli.findings import report_findings
 from precisionnet.cli.wording import graph_sentence, id_label, probability_frame
-from precisionnet.datasets import Dataset, check_target, guess_task, load_table, refuse_unusable
-from precisionnet.datasets.checks import Finding, check_dataset
-from precisionnet.errors import InputError
+from precisionnet.datasets import Dataset
+from precisionnet.datasets.checks import Finding
 from precisionnet.estimators.files import is_model_folder
 from precisionnet.experiments import METRIC_LABELS, HoldOut, measure
 from precisionnet.outputs import whole_folder
@@ -25,43 +22,27 @@ from precisionnet.report import render
 from precisionnet.types import TaskName
 
 MODEL_FOLDER, PREDICTIONS, REPORT = "model", "predictions.csv", "report.html"
-MIN_ROWS = 10
 
 
 def run_fit(
-    paths: list[str],
-    loading: dict[str, Any],
-    task: str,
+    data: Dataset,
+    findings: Sequence[Finding],
+    task: TaskName,
     out: Path,
     seed: int,
     test_fraction: float,
-    strict: bool,
     parameters: dict[str, Any],
+    source: str,
+    *,
+    guessed: bool,
 ) -> None:
-    """The whole command."""
-    if task not in ("auto", "regression", "classification"):
-        raise InputError(f"--task must be auto, regression or classification, got {task!r}.")
-    if not 0.0 < test_fraction < 1.0:
-        raise InputError(f"--test-fraction must be between 0 and 1, got {test_fraction:g}; 0.2 holds out a fifth.")
-    data = load_table(*paths, **loading)
-    if len(data) < MIN_ROWS:
-        rows = "1 row" if len(data) == 1 else f"{len(data)} rows"
-        raise InputError(f"Table {paths[0]!r} has {rows}: at least {MIN_ROWS} are needed to fit and test; bring more.")
-    X, y = refuse_unusable(data, missing=parameters.get("missing", "error"))
-    kind: TaskName = guess_task(y) if task == "auto" else task  # type: ignore[assignment]
-    y = check_target(y, kind)
-    for sentence in data.notes:
-        console.note(sentence)
-    findings = [*check_dataset(data, kind), *(Finding("note", "loading", sentence) for sentence in data.notes)]
-    report_findings(findings, strict=strict)
-    source = " + ".join(Path(path).name for path in paths)
+    """Train, write and print."""
     try:
-        data = replace(data, X=X, y=y)
-        result = fit_and_write(data, findings, kind, out, seed, test_fraction, parameters, source)
+        result = fit_and_write(data, findings, task, out, seed, test_fraction, parameters, source)
     except KeyboardInterrupt:
         console.note("Stopped; nothing was written.")
         raise
-    print_result(result, out, guessed=task == "auto")
+    print_result(result, out, guessed=guessed)
 
 
 def fit_and_write(

@@ -19,6 +19,14 @@ def check_parameters(parameters: dict[str, Any]) -> None:
             raise InputError(f"--{name.replace('_', '-')} {complaint}.")
 
 
+def check_fit(task: str, test_fraction: float) -> None:
+    """What ``fit`` takes beside columns and model parameters."""
+    if task not in ("auto", "regression", "classification"):
+        raise InputError(f"--task must be auto, regression or classification, got {task!r}.")
+    if not 0.0 < test_fraction < 1.0:
+        raise InputError(f"--test-fraction must be between 0 and 1, got {test_fraction:g}; 0.2 holds out a fifth.")
+
+
 def check_model(folder: str) -> None:
     """The model folder is there, and is a folder."""
     place = Path(folder)

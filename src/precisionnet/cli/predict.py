@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from precisionnet.cli import console
+from precisionnet.cli.prepare import far_away, rows_to_predict
 from precisionnet.cli.wording import id_label, probability_frame
-from precisionnet.datasets import Dataset, load_table, refuse_bad_numbers
-from precisionnet.errors import InputError
+from precisionnet.datasets import refuse_bad_numbers
 from precisionnet.estimators import load
 from precisionnet.estimators.checks import column_names
 from precisionnet.outputs import whole_file
@@ -19,10 +19,15 @@ from precisionnet.outputs import whole_file
 def run_predict(folder: str, paths: list[str], output: str | None, id_column: str | None) -> None:
     """The whole command."""
     model = load(folder)
-    data = _rows(paths, id_column, column_names(model))
+    data = rows_to_predict(paths, id_column, column_names(model))
     for sentence in data.notes:
         console.note(sentence)
+    for sentence in data.doubts:
+        console.warn(sentence)
     refuse_bad_numbers(data.X, missing="error" if model.medians_ is None else "median", droppable=False)
+    far = far_away(model.standard_units(data.X)) if model.standardize else None
+    if far is not None:
+        console.warn(far)
     column = "predicted" if model.target_name_ is None else f"predicted_{model.target_name_}"
     result = pd.DataFrame({id_label(data.X.index, column): data.X.index, column: model.predict(data.X)})
     if hasattr(model, "predict_proba"):
@@ -32,17 +37,6 @@ def run_predict(folder: str, paths: list[str], output: str | None, id_column: st
         return
     write_table(result, output)
     console.say(f"Wrote {len(result)} predictions to {output}")
-
-
-def _rows(paths: list[str], id_column: str | None, names: list[str]) -> Dataset:
-    """The model's columns: under the names of the regions, or else under those that stand in the file."""
-    try:
-        return load_table(*paths, id=id_column, features=names)
-    except InputError as error:
-        try:
-            return load_table(*paths, id=id_column, features=names, format="table")
-        except InputError:
-            raise error from None
 
 
 def write_table(frame: pd.DataFrame, output: str) -> None:

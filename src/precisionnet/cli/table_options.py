@@ -25,6 +25,10 @@ Format = Annotated[
 ]
 Regions = Annotated[str, typer.Option(metavar="[all|dkt62]", help="Of Desikan-Killiany's 68 regions, all or DKT's 62.")]
 
+CompleteRows = Annotated[
+    bool, typer.Option("--complete-rows", help="Leave out rows in which the target or a feature is missing.")
+]
+
 
 def load_options(
     target: str | None,
@@ -37,6 +41,8 @@ def load_options(
 ) -> dict[str, Any]:
     """What ``load_table`` takes; a column has one role."""
     roles = {"--target": target, "--id": id_column, "--site": site}
+    if person is not None and person == target:
+        raise InputError(f"Column {person!r} is named as --target and as --person: it can only be one of them.")
     named = [(option, name) for option, name in roles.items() if name is not None]
     named += [("--drop", name) for name in drop or []]
     for i, (option, name) in enumerate(named):

@@ -13,6 +13,9 @@ from precisionnet.errors import InputError, shown, some
 from precisionnet.linalg import LARGEST
 from precisionnet.types import TaskName
 
+MIN_ROWS = 10
+"""Fewer cannot be split into rows to learn from and rows to test."""
+SMALLEST_SPREAD = 1e-100
 FEW_CLASSES = 10
 """A whole-numbered target with at most this many different values is taken for classes."""
 
@@ -27,7 +30,8 @@ def refuse_unusable(data: Dataset, *, missing: str = "error") -> tuple[pd.DataFr
     if y.isna().any():
         raise InputError(
             f"Target {shown(str(y.name))} is missing in {int(y.isna().sum())} of {len(y)} rows (row {_first(y.isna())} "
-            "is the first; empty cells, NA, n/a, None, nan and -9999 count as missing): remove those rows."
+            "is the first; empty cells, NA, n/a, None, nan and -9999 count as missing): let --complete-rows leave them "
+            "out."
         )
     y = _plain(y)
     if pd.api.types.is_float_dtype(y.dtype) and not np.isfinite(y.to_numpy()).all():
@@ -40,8 +44,9 @@ def refuse_unusable(data: Dataset, *, missing: str = "error") -> tuple[pd.DataFr
             f"Beside target {shown(str(y.name))} {left} left: a graph needs at least two; add columns or use a plain "
             "regression."
         )
-    refuse_bad_numbers(X, missing=missing)
-    _refuse_useless(X)
+    named = X.rename(columns=dict(data.original_names))  # sentences use the names of the file, as --drop does
+    refuse_bad_numbers(named, missing=missing)
+    _refuse_useless(named)
     return X, y
 
 
@@ -59,11 +64,13 @@ def refuse_bad_numbers(X: pd.DataFrame, *, missing: str = "error", droppable: bo
         }
         for what, bad in kinds.items():
             if bad.any():
-                ways = (
-                    [f"leave it out with --drop {shown(name)}", "correct it", "remove those rows"] if droppable else []
-                )
+                ways = [f"leave it out with --drop {shown(name)}", "correct it"] if droppable else []
                 if what.startswith("is missing"):
-                    ways.append("let --missing median fill it in" if droppable else "fit with --missing median")
+                    ways.append(
+                        "let --missing median fill it in or --complete-rows leave those rows out"
+                        if droppable
+                        else "fit with --missing median"
+                    )
                 where = f"in {int(bad.sum())} of {len(values)} rows (row {_first(bad)} is the first)"
                 raise InputError(f"Column {shown(str(name))} {what} {where}: {_or(ways or ['correct it'])}.")
 
@@ -103,6 +110,8 @@ def check_target(y: pd.Series[Any], task: TaskName) -> pd.Series[Any]:
             raise InputError(
                 f"Target {shown(name)} holds values beyond {LARGEST:g} (row {_first(y.abs() > LARGEST)}): rescale it."
             )
+        if y.min() < y.max() and not float(y.std()) > SMALLEST_SPREAD:
+            raise InputError(f"Target {shown(name)} varies by no more than {float(y.std()):.1g}: rescale it.")
         if y.nunique() < 2:
             raise InputError(
                 f"Target {shown(name)} is always {y.iloc[0]!s}: there is nothing to predict; check --target."

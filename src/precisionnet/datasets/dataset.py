@@ -16,7 +16,7 @@ from precisionnet.types import FloatArray, IndexArray
 Part = TypeVar("Part")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Rows are scans (samples), columns are regions (features); everything shares one index, the scan ids."""
 
@@ -31,11 +31,22 @@ class Dataset:
     """Where the data comes from, its terms, and how to cite it."""
     notes: tuple[str, ...] = ()
     """What was done on the way in: columns dropped, rows without a partner, codes read as missing."""
+    doubts: tuple[str, ...] = ()
+    """What may be a mistake in the files, such as many rows without a partner."""
     original_names: Mapping[str, str] = field(default_factory=dict)
     """From the name of a column of X to what its file called it."""
+    measure: str = ""
+    """What was measured in cortical regions (thickness, area, volume, ...), where that is known."""
 
     def __len__(self) -> int:
         return len(self.X)
+
+    def __repr__(self) -> str:
+        parts = [f"{len(self.X)} rows", f"{self.X.shape[1]} columns"]
+        parts += [] if self.groups is None else [f"{self.groups.nunique()} people"]
+        parts += [] if self.site is None else [f"{self.site.nunique()} sites"]
+        parts += [] if self.y is None else [f"target {self.y.name!r}"]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def take(self, rows: IndexArray | Sequence[int]) -> Self:
         """The rows at these positions, in this order."""
@@ -82,7 +93,10 @@ class Dataset:
         stratify: StratifyName = "auto",
     ) -> tuple[IndexArray, IndexArray, IndexArray]:
         """The same split as row positions, to be stored or given to another tool."""
-        groups = self.groups if by_person else None
+        groups = self.groups
+        if not by_person:  # every row by itself, also where ids repeat
+            label = pd.Series(self.X.index, index=self.X.index).astype(str)
+            groups = label + " " + label.groupby(label.to_numpy()).cumcount().astype(str)
         return split_rows(self.X.index, fractions, seed, groups=groups, y=self.y, site=self.site, stratify=stratify)
 
 

@@ -1,9 +1,9 @@
 """Training, validation and test rows: whole people, alike in site or target, whatever the order of the table.
 
-People are dealt to the three sides like cards. They lie sorted by stratum (strata in random order, people in random
-order inside one), the pile is cut somewhere, and each goes to the side that lacks most of its share of rows. So every
-stratum, and every run of small strata, is divided as asked for, without a smallest size; and a stratum of one lands on
-any side.
+People are dealt to the three sides like cards. They lie sorted by stratum, then by their number of rows (strata in
+random order, equals in random order), the pile is cut somewhere, and each goes to the side that lacks most of its share
+of people. So every stratum, and every run of small strata, is divided as asked for, without a smallest size; people
+with many rows are spread like people with few; and each person lands on each side with the chance that its share is.
 """
 
 from __future__ import annotations
@@ -42,14 +42,13 @@ def split_rows(
     size, stratum = people.size().to_numpy(), people.agg(lambda strata: strata.min()).to_numpy()
     rng = np.random.default_rng(seed)
     _, stratum = np.unique(stratum, return_inverse=True)
-    order = np.lexsort([rng.permutation(len(size)), rng.permutation(stratum.max() + 1)[stratum]])
+    order = np.lexsort([rng.permutation(len(size)), size, rng.permutation(stratum.max() + 1)[stratum]])
     order = np.roll(order, rng.integers(len(order)))
     side = np.empty(len(size), dtype=int)
-    given, wanted = np.zeros(3), np.zeros(3)
-    for i in order:
-        wanted += shares * size[i]
-        side[i] = int(np.argmax(wanted - given))
-        given[side[i]] += size[i]
+    given = np.zeros(3)
+    for n, i in enumerate(order, start=1):
+        side[i] = int(np.argmax(shares * n - given))
+        given[side[i]] += 1
     names = people.size().index
     side_of_row = pd.Series(side, index=names).loc[person].to_numpy()
     parts = [np.flatnonzero(side_of_row == k) for k in range(3)]

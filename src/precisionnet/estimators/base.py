@@ -261,6 +261,11 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
             scale_shift=self.scale_shift,
         )
 
+    def standard_units(self, X: Any) -> FloatArray:
+        """Rows as the network sees them: with ``standardize``, in standard deviations from the training rows' mean."""
+        check_is_fitted(self)
+        return self._x_scaler.transform(np.asarray(X, dtype=np.float64))
+
     def _new_network(self, seed: int) -> PrecisionNetwork:
         with _RNG_LOCK, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)

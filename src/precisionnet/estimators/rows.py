@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from precisionnet.types import FloatArray, IndexArray
 
@@ -46,10 +48,12 @@ def canonical(X: FloatArray, y: FloatArray, weight: FloatArray, group: IndexArra
     unique, inverse = np.unique(stacked, axis=0, return_inverse=True)
     merged = np.bincount(inverse.ravel(), weights=weight[kept], minlength=len(unique)).astype(np.float64)
     values = unique[:, :-1]
-    owner = np.arange(len(unique))
-    if group is not None:
-        owner[:] = len(group)
-        np.minimum.at(owner, inverse.ravel(), group[kept])
+    owner: IndexArray = np.arange(len(unique))
+    if group is not None:  # groups that share a row are one from here on
+        size = len(unique) + int(group.max()) + 1
+        ends = inverse.ravel(), group[kept] + len(unique)
+        links = coo_array((np.ones(kept.sum()), ends), shape=(size, size))
+        owner = connected_components(links, directed=False)[1][: len(unique)]
     return Table(np.where(np.isposinf(values), np.nan, values), unique[:, -1], merged, owner)
 
 

@@ -30,8 +30,15 @@ def forget(estimator: Any) -> None:
         delattr(estimator, name)
 
 
-def checked_rows(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
-    """X as float64; text, missing, infinite and huge values are refused by column."""
+def checked_rows(estimator: Any, X: Any, *, reset: bool, **beside: Any) -> FloatArray:
+    """X as float64; text, missing, infinite and huge values are refused by column.
+
+    What is given ``beside`` goes by position; labels that say another order are refused.
+    """
+    for name, other in beside.items():
+        labelled = isinstance(X, pd.DataFrame) and isinstance(other, pd.DataFrame | pd.Series)
+        if labelled and not X.index.equals(other.index) and set(X.index) == set(other.index):
+            raise InputError(f"{name} has the index of X in another order: pass {name}.loc[X.index].")
     if isinstance(X, pd.DataFrame):
         text = [name for name, column in X.items() if not _may_be_numbers(column)]
         if text:

@@ -104,7 +104,7 @@ class ComBat(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         """Estimate column means, the covariates' effect and each site's. ``y`` is only compared with the covariates."""
         forget(self)
         self._check_parameters()
-        X = checked_rows(self, X, reset=True)
+        X = checked_rows(self, X, reset=True, site=site, covariates=covariates)
         columns: FloatArray = np.empty((len(X), 0))
         labels = site_labels(site, len(X), "fit")
         coding = None
@@ -135,7 +135,7 @@ class ComBat(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
     def transform(self, X: Any, *, site: Any = None, covariates: Any = None) -> Any:
         """The rows without their sites' effects."""
         check_is_fitted(self, "sites_")
-        X = checked_rows(self, X, reset=False)
+        X = checked_rows(self, X, reset=False, site=site, covariates=covariates)
         labels = site_labels(site, len(X), "transform")
         expected = Expected(self.mean_, self._covariate_mean_, self.coef_)(self._columns(covariates, len(X)))
         place = {label: i for i, label in enumerate(self.sites_)}

@@ -40,7 +40,7 @@ class CovariateRegression(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     def fit(self, X: Any, y: Any = None, *, covariates: Any = None) -> Self:
         """Learn the covariates' effect. ``y`` is only compared with them."""
         forget(self)
-        X = checked_rows(self, X, reset=True)
+        X = checked_rows(self, X, reset=True, covariates=covariates)
         frame = self._frame(covariates, len(X), "fit")
         coding = Coding.fit(frame)
         columns = coding.encode(frame)
@@ -60,7 +60,7 @@ class CovariateRegression(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     def transform(self, X: Any, *, covariates: Any = None) -> Any:
         """What the covariates do not explain, about the column means."""
         check_is_fitted(self, "coef_")
-        X = checked_rows(self, X, reset=False)
+        X = checked_rows(self, X, reset=False, covariates=covariates)
         columns = self._coding_.encode(self._frame(covariates, len(X), "transform"))
         return X - Expected(np.zeros_like(self.mean_), self._covariate_mean_, self.coef_)(columns)
 

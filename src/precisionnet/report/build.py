@@ -85,6 +85,7 @@ def verdict(result: HoldOut) -> str:
             f"ridge regression by {mae[plain]:.3g}, always guessing the median by {mae[trivial]:.3g}."
         )
         gain = round(100 * (1.0 - mae[method] / mae[plain]))
+        useless = mae[method] >= mae[trivial]
         margin = f"{abs(gain)} % {'less' if gain > 0 else 'more'} error than ridge"
     else:
         accuracy = scores["accuracy"]
@@ -93,7 +94,10 @@ def verdict(result: HoldOut) -> str:
             f"logistic regression in {accuracy[plain]:.1%}, always guessing the majority in {accuracy[trivial]:.1%}."
         )
         gain = round(100 * (accuracy[method] - accuracy[plain]), 1)
+        useless = accuracy[method] < accuracy[trivial]
         margin = f"{abs(gain)} points {'above' if gain > 0 else 'below'} logistic regression"
+    if useless:
+        return f"{first} That is no better than guessing, on one split of one table: do not use this model."
     return f"{first} That is {margin if gain else 'as good as the linear model'}, on one split of one table."
 
 

@@ -1,1 +1,1 @@
-"""What the tables of the field say: atlases, region names, and the habits of FreeSurfer, ANTs and ADNI."""
+"""Cortical atlases, and one name for one region."""

@@ -93,17 +93,30 @@ def is_total(name: str) -> bool:
     return _TOTALS.fullmatch(key) is not None or bare in _NOT_CORTEX
 
 
-def region_names(columns: Iterable[str]) -> dict[str, str]:
-    """From each column that is a region to its one name; the measure is kept where there are several of them."""
+def looks_like_region(name: str) -> bool:
+    """Whether a name says a hemisphere and a measure, or 'left ...', and yet is no known region and no total."""
+    if len(name) > LONGEST or parse_region(name) is not None or is_total(name):
+        return False
+    found = _MEASURE_LAST.fullmatch(name.strip())
+    sided = _SIDE_FIRST.fullmatch(found[1] if found else name.strip())
+    return sided is not None and (found is not None or sided[1].lower() in ("lh", "rh", "left", "right"))
+
+
+def region_names(columns: Iterable[str]) -> tuple[dict[str, str], str]:
+    """From each column that is a region to its one name, and the measure they share.
+
+    Where there are several measures, the names say which.
+    """
     parsed = {column: region for column in columns if (region := parse_region(column)) is not None}
-    several = len({region.measure for region in parsed.values()}) > 1
+    measures = sorted({region.measure for region in parsed.values()})
+    several = len(measures) > 1
     names = {c: f"{r.name}_{r.measure}" if several and r.measure else r.name for c, r in parsed.items()}
     taken: dict[str, str] = {}
     for column, name in names.items():
         other = taken.setdefault(name, column)
         if other != column:
             raise InputError(f"Columns {some([other, column])} are both {name!r}: rename or remove one.")
-    return names
+    return names, measures[0] if len(measures) == 1 else ""
 
 
 REDUCTIONS = ("all", "dkt62")

@@ -79,8 +79,8 @@ def centre_and_spread(values: FloatArray) -> tuple[float, float]:
     return median, spread
 
 
-def missing_values(columns: Columns) -> list[Finding]:
-    """Columns that are empty, and cells that are."""
+def missing_values(columns: Columns, filled_in: bool = False) -> list[Finding]:
+    """Columns that are empty, and cells that are; ``filled_in``: by the estimator, so they do not stop a fit."""
     n_rows = len(columns.ids)
     found = list[Finding]()
     empty = [columns.names[j] for j in np.flatnonzero(columns.n_known == 0)]
@@ -94,9 +94,14 @@ def missing_values(columns: Columns) -> list[Finding]:
         most = [f"{shown(columns.names[j])} ({counted(n_rows - int(columns.n_known[j]), 'row')})" for j in worst]
         sentence = (
             f"Values are missing in {len(holes)} of {counted(len(columns.names), 'column')} and {rows:,} of "
-            f"{counted(n_rows, 'row')}; most in {and_list(most)}: fill them in, or leave out those rows or columns."
+            f"{counted(n_rows, 'row')}; most in {and_list(most)}: "
         )
-        found.append(Finding("warning", "missing", sentence))
+        sentence += (
+            "the medians of the training rows take their place."
+            if filled_in
+            else "let --missing median fill them in, --complete-rows leave those rows out, or --drop the columns."
+        )
+        found.append(Finding("note" if filled_in else "error", "missing", sentence))
     return found
 
 
@@ -153,27 +158,32 @@ def outliers(columns: Columns, is_coded: BoolArray) -> list[Finding]:
     limit *= max(1.0, 1.0 + 20.0 / n_rows - 20.0 / FEW_ROWS)  # few rows give an uncertain spread
     cells, tails = list[tuple[float, int, int]](), list[tuple[int, str]]()
     with np.errstate(invalid="ignore"):
-        far = np.fmax(columns.median - columns.low, columns.high - columns.median) > limit * columns.spread
+        far = np.fmax(columns.median - columns.low, columns.high - columns.median) > OUTLYING * columns.spread
     for j in np.flatnonzero(far):
         column = np.where(is_coded[:, j], np.nan, columns.values[:, j])
         distance = _distance(column, columns.sample)
-        rows = np.flatnonzero(distance > limit)
+        rows = np.flatnonzero(distance > OUTLYING)
         odd = rows
         if len(rows) and _is_skewed(column[columns.sample]):
-            odd = rows[_distance(np.log(column), columns.sample)[rows] > limit]
+            odd = rows[_distance(np.log(column), columns.sample)[rows] > OUTLYING]
         many = len(odd) >= 3 and len(odd) > LONG_TAIL * columns.n_known[j]
         if many or len(odd) < len(rows):
             tails.append((-len(rows), columns.names[j]))
         if not many:
             cells += [(-float(distance[i]), int(i), int(j)) for i in odd]
     found = list[Finding]()
-    if cells:
-        found.append(Finding("warning", "outliers", _outlier_sentence(columns, sorted(cells), limit)))
+    certain = [cell for cell in cells if -cell[0] > limit]
+    if certain:
+        found.append(Finding("warning", "outliers", _outlier_sentence(columns, sorted(certain), OUTLYING)))
+    elif cells:
+        sentence = _outlier_sentence(columns, sorted(cells), OUTLYING)
+        found.append(Finding("note", "outliers", f"{sentence} In so few rows it may be chance."))
     if tails:
         listed = and_list([f"{shown(name)} ({counted(-n, 'row')})" for n, name in sorted(tails)])
         sentence = (
             f"{counted(len(tails), 'column')} {'has a long tail' if len(tails) == 1 else 'have long tails'} beyond "
-            f"{limit:.2g} MAD of the median: {listed}. With a logarithm or ranks a few rows would not rule the graph."
+            f"{OUTLYING:.2g} MAD of the median: {listed}. With a logarithm or ranks a few rows would not rule the "
+            "graph."
         )
         found.append(Finding("note", "long tails", sentence))
     return found

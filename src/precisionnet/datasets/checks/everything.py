@@ -12,19 +12,19 @@ from precisionnet.datasets.checks.relations import repeated_columns, repeated_ro
 from precisionnet.datasets.checks.site import site_confounding
 from precisionnet.datasets.checks.size import people, size
 from precisionnet.datasets.checks.target import leakage, target_facts
+from precisionnet.datasets.columns import MIN_ROWS
 from precisionnet.datasets.dataset import Dataset
 from precisionnet.types import TaskName
 
-MIN_ROWS = 10
 
-
-def check_dataset(data: Dataset, task: TaskName | None = None) -> list[Finding]:
+def check_dataset(data: Dataset, task: TaskName | None = None, missing: str = "error") -> list[Finding]:
     """Facts, then what may mislead, check by check; the same data gives the same sentences in the same order.
 
-    ``task`` says what the target is; without it that is guessed, as ``precisionnet fit`` does.
+    ``task`` says what the target is; without it that is guessed, as ``precisionnet fit`` does. ``missing`` is the
+    parameter of the estimators that says what becomes of missing values.
     """
     text = [str(name) for name, kind in data.X.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
-    found = list[Finding]()
+    found = [Finding("warning", "loading", sentence) for sentence in data.doubts]
     if text:
         sentence = f"{column_list(text)} hold{'s' * (len(text) == 1)} text, not numbers: leave out with "
         found.append(Finding("error", "text", sentence + drop_options(text) + "."))
@@ -40,7 +40,7 @@ def check_dataset(data: Dataset, task: TaskName | None = None) -> list[Finding]:
         return [*found, *huge]  # nothing else can be computed with them
     with np.errstate(over="ignore", invalid="ignore"):
         columns = Columns.of(X, names)
-        found += missing_values(columns)
+        found += missing_values(columns, filled_in=missing != "error")
         usable = all(finding.level != "error" for finding in facts)
         target_codes, y = coded_target(data.y if usable else None)
         codes, is_coded = coded_values(columns)

@@ -45,14 +45,19 @@ def people(data: Dataset) -> list[Finding]:
     who = data.groups if data.groups is not None else pd.Series(data.X.index, dtype=object)
     scans = who.astype(str).value_counts()
     several = scans[scans > 1]
-    if len(several):
+    if len(several) and len(scans) > 1:
         name = min(several.index[several == several.iloc[0]])
         sentence = (
             f"{counted(len(several), 'person', 'people')} of {len(scans):,} {'has' if len(several) == 1 else 'have'} "
             f"several scans (at most {several.iloc[0]}: {shown(name)}); a split keeps the scans of a person together."
         )
         return [Finding("note", "people", sentence)]
-    if data.groups is None and not pd.api.types.is_numeric_dtype(data.X.index.dtype):
+    if len(scans) == 1 and len(data) > 1:
+        return [
+            Finding("error", "people", f"All rows are of one person ({shown(scans.index[0])}): no split is possible.")
+        ]
+    own = data.groups is None or bool((data.groups.astype(str).to_numpy() == data.X.index.astype(str)).all())
+    if own and not pd.api.types.is_numeric_dtype(data.X.index.dtype):
         stripped = data.X.index.astype(str).map(lambda name: _SESSION.sub("", name))
         counts = pd.Series(stripped[stripped != ""]).value_counts()
         if len(counts) >= 5 and 1 < counts.iloc[0] <= 20:
@@ -60,6 +65,23 @@ def people(data: Dataset) -> list[Finding]:
             sentence = (
                 f"Ids such as {shown(rows[0])} and {shown(rows[1])} look like scans of one person: name the person's "
                 "column with --person, so that a split keeps them together."
+            )
+            return [Finding("warning", "people", sentence)]
+    return _named_elsewhere(data) if data.groups is None else []
+
+
+def _named_elsewhere(data: Dataset) -> list[Finding]:
+    """A column of labels that repeat a few times each, where nothing says whose row it is."""
+    for name, column in ({} if data.covariates is None else data.covariates).items():
+        labels = column.dropna()
+        if pd.api.types.is_float_dtype(labels.dtype) or not len(labels):
+            continue
+        counts = labels.astype(str).value_counts()
+        if len(labels) / 5 <= len(counts) < len(labels) and len(counts) >= 10 and counts.iloc[0] <= 20:
+            sentence = (
+                f"Nothing says whose row it is, and {shown(name)} looks as if it did, {counted(len(counts), 'label')} "
+                f"for {counted(len(labels), 'row')}: name it with --id or --person, or people may stand on both sides "
+                "of a split."
             )
             return [Finding("warning", "people", sentence)]
     return []

@@ -37,11 +37,13 @@ def target_facts(y: pd.Series[Any] | None, task: TaskName | None = None) -> list
         first = shown(y.index[int(y.isna().to_numpy().argmax())])
         sentence = (
             f"Target {name} is missing in {len(y) - len(known):,} of {counted(len(y), 'row')} (first in row {first}): "
-            "fill it in or leave those rows out."
+            "fill it in, or let --complete-rows leave those rows out."
         )
-        found.append(Finding("error" if not len(known) else "warning", "target", sentence))
+        found.append(Finding("error", "target", sentence))
     if not len(known):
         return found
+    if pd.api.types.is_float_dtype(known.dtype) and not np.isfinite(known.to_numpy()).all():
+        return [*found, Finding("error", "target", f"Target {name} holds infinity: correct or remove those rows.")]
     guessed = task is None
     task = task or guess_task(known)
     try:

@@ -41,7 +41,7 @@ PARAMETERS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SyntheticDataset(Dataset):
     """Drawn rows and the truth behind them, which stays whole when rows are taken or split."""
 

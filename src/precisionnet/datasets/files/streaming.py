@@ -17,6 +17,7 @@ from pyarrow import parquet
 
 from precisionnet.datasets.files.csv_source import CsvSource, NotANumber
 from precisionnet.datasets.files.tables import DELIMITED, find_delimiter
+from precisionnet.datasets.files.values import MISSING_CODE
 from precisionnet.errors import InputError, did_you_mean, shown, some
 from precisionnet.inputs import refuse_missing_table
 from precisionnet.types import FloatArray
@@ -153,12 +154,16 @@ def _frames(path: Path, names: list[str], stream: Stream, batch_rows: int, missi
 
 
 def _frame(path: Path, names: list[str], block: FloatArray, first: int, missing: str) -> pd.DataFrame:
+    coded = block == MISSING_CODE
+    if coded.any():  # where nothing else in the column is anywhere near it
+        near = np.any(np.where(coded, 0.0, block) < MISSING_CODE / 10, axis=1, keepdims=True)
+        block = np.where(coded & ~near, np.nan, block)
     wrong = np.isinf(block) if missing == "keep" else ~np.isfinite(block)
     if wrong.any():
         row = int(wrong.any(axis=0).argmax())
         column = int(wrong[:, row].argmax())
         absent = bool(np.isnan(block[column, row]))
-        what, keep = ("is missing", ", or pass missing='keep'") if absent else ("holds infinity", "")
+        what, keep = ("is missing (or -9999)", ", or pass missing='keep'") if absent else ("holds infinity", "")
         raise InputError(
             f"Column {shown(names[column])} of table {str(path)!r} {what} in row {first + row + 1}: correct or remove "
             f"that row, leave the column out with drop=[{shown(names[column])}]{keep}."

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,13 +16,12 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet
 
-from precisionnet.datasets.files.values import MISSING_TEXT
+from precisionnet.datasets.files.values import MISSING_TEXT, decimal_points
+from precisionnet.datasets.files.wide_csv import read_numeric_csv
 from precisionnet.errors import InputError, did_you_mean, some
 from precisionnet.inputs import TABLE_ENDINGS, refuse_missing_table
 
 DELIMITED = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t", ".dat": "\t"}
-LARGE = 2**26
-"""Bytes from which on a text file is read in blocks, so that memory stays near the size of its array."""
 SIGNATURES = {
     b"PK\x03\x04": "a workbook or zip archive: if it is a workbook, give it the ending .xlsx",
     b"\x1f\x8b": "compressed: unpack it first",
@@ -42,7 +40,10 @@ def read_header(path: str | Path) -> list[str]:
 
 
 def read_table(path: str | Path, id_column: str | None = None, text_columns: Collection[str] = ()) -> pd.DataFrame:
-    """One table. ``text_columns`` and the id are read as text, so that leading zeros survive."""
+    """One table. ``text_columns`` and the id are read as text, so that leading zeros survive.
+
+    ``attrs["notes"]`` of the frame says what was read otherwise than it stands there.
+    """
     path = Path(path)
     wanted = {*text_columns, *([] if id_column is None else [id_column])}
     with _readable(path):
@@ -53,6 +54,10 @@ def read_table(path: str | Path, id_column: str | None = None, text_columns: Col
         _refuse_twice(names, path)
         frame = read(path, [name for name in names if str(name).strip() in wanted])
     frame.columns = [str(name).strip() for name in frame.columns]
+    certain, notes = frame.attrs.pop("certain", False), frame.attrs.pop("notes", [])
+    if len(frame):
+        spare = [] if id_column is None else [id_column]
+        frame.attrs["notes"] = [*notes, *decimal_points(frame, str(path), certain=certain, spare=spare)]
     if frame.empty:
         raise InputError(f"Table {str(path)!r} has no rows: only a header was found.")
     if id_column is not None:
@@ -92,10 +97,14 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except InputError:
         raise
+    except PermissionError as error:
+        raise InputError(f"Table {str(path)!r} may not be read: ask for the permission, or copy it.") from error
     except UnicodeDecodeError as error:
         raise InputError(f'Table {str(path)!r} is not UTF-8 text: save it as UTF-8 ("CSV UTF-8" in Excel).') from error
     except Exception as error:  # readers raise anything from OSError to zipfile.BadZipFile
         detail = " ".join(str(error).split())[:160]
+        if "you must specify an engine" in detail:
+            detail = "it is no workbook"
         raise InputError(
             f"Table {str(path)!r} cannot be read as {path.suffix} ({detail}): check that the file is what its ending "
             "says."
@@ -116,25 +125,11 @@ def _delimited_header(path: Path) -> list[str]:
 
 
 def _read_delimited(path: Path, text_columns: list[str]) -> pd.DataFrame:
-    _, delimiter = _split_header(path)
-    if path.stat().st_size > LARGE:
-        from precisionnet.datasets.files.wide_csv import read_numeric_csv
-
-        frame = read_numeric_csv(path, delimiter=delimiter, text_columns=text_columns)
-        frame.columns = [name or f"Unnamed: {i}" for i, name in enumerate(frame.columns)]  # as pandas has it
-        return frame
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)  # a header that does not fit its rows
-        return pd.read_csv(
-            path,
-            sep=delimiter,
-            encoding="utf-8-sig",
-            dtype=dict.fromkeys(text_columns, str),
-            keep_default_na=False,
-            na_values=MISSING_TEXT,
-            index_col=False,
-            low_memory=False,
-        )
+    delimiter = _split_header(path)[1]
+    frame = read_numeric_csv(path, delimiter=delimiter, text_columns=text_columns)
+    frame.columns = [name or f"Unnamed: {i}" for i, name in enumerate(frame.columns)]
+    frame.attrs["certain"] = delimiter == ";"
+    return frame
 
 
 def find_delimiter(path: Path) -> str:
@@ -174,22 +169,39 @@ def _refuse_binary(path: Path) -> None:
 
 
 def _parquet_header(path: Path) -> list[str]:
-    return [str(name) for name in pyarrow.parquet.read_schema(path).names]
+    names = pyarrow.parquet.read_schema(path).names
+    return ["index" if name == "__index_level_0__" else str(name) for name in names]
 
 
 def _read_parquet(path: Path, text_columns: list[str]) -> pd.DataFrame:
+    """An index that pandas wrote along is columns like others, unless it only counts the rows."""
     frame = pd.read_parquet(path)
-    return frame.reset_index() if frame.index.name is not None else frame.reset_index(drop=True)
+    counts = isinstance(frame.index, pd.RangeIndex) and frame.index.name is None
+    return frame.reset_index(drop=counts)
 
 
 def _excel_header(path: Path) -> list[Any]:
     header = pd.read_excel(path, header=None, nrows=1)
-    return header.iloc[0].tolist() if len(header) else []
+    if not len(header) or header.iloc[0].isna().all():
+        raise InputError(f"Table {str(path)!r} is empty, or does not start in the first cell: it has no header.")
+    names = header.iloc[0].tolist()
+    if len(names) > 2 and header.iloc[0].isna().sum() > len(names) / 2:
+        raise InputError(
+            f"The first row of {str(path)!r} names {int(header.iloc[0].notna().sum())} of {len(names)} columns "
+            f"({names[0]!r}): remove the rows above the header."
+        )
+    return names
 
 
 def _read_excel(path: Path, text_columns: list[str]) -> pd.DataFrame:
     # As objects the ids stay what the cells hold: '001' is text, 12 a number.
-    return pd.read_excel(path, dtype=dict.fromkeys(text_columns, object), keep_default_na=False, na_values=MISSING_TEXT)
+    types = dict.fromkeys(text_columns, object)
+    sheets = pd.read_excel(path, sheet_name=None, dtype=types, keep_default_na=False, na_values=MISSING_TEXT)
+    (_, frame), *others = sheets.items()
+    filled = [name for name, sheet in others if not sheet.empty]
+    if filled:
+        frame.attrs["notes"] = [f"Only the first sheet of {str(path)!r} was read, not {some(filled)}."]
+    return frame
 
 
 Header = Callable[[Path], list[Any]]

@@ -11,6 +11,8 @@ file, the column and the row.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,20 +22,23 @@ from precisionnet.errors import InputError, shown, some
 from precisionnet.types import BoolArray, FloatArray
 
 MISSING_TEXT = (
-    ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "-nan", "-NaN", "None", "null", "NULL", "<NA>", "#N/A", "#NA"]
+    ["", ".", "NA", "N/A", "n/a", "na", "NaN", "nan", "-nan", "-NaN", "None", "null", "NULL", "<NA>", "#N/A", "#NA"]
     + ["#N/A N/A", "#VALUE!", "#DIV/0!", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"]
 )  # fmt: skip
 MISSING_CODE = -9999.0
 """A number that means missing, where nothing else in the column is anywhere near it."""
 
+_MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 _DATE = re.compile(
-    r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?|\d{1,2}[-. ]?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*.*|"
-    r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[-. ]?\d{1,4}",
+    r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([ T].*)?|"
+    rf"[0-9]{{1,2}}[-. ]?({_MONTH})[a-z]*.*|({_MONTH})[a-z]*[-. ]?[0-9]{{1,4}}",
     re.IGNORECASE,
 )
-_OPEN = re.compile(r"\d+(\.\d+)?\+")
-_COMMA = r"[-+]?\d+(,\d+)?([eE][-+]?\d+)?"
-_THOUSANDS = r"[-+]?[1-9]\d{0,2}(,\d{3})+"
+_OPEN = r"[0-9]+(\.[0-9]+)?\+"
+_COMMA = r"[-+]?[0-9]+(,[0-9]+)?([eE][-+]?[0-9]+)?\+?"
+_THOUSANDS = r"[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+"
+MOSTLY = 0.8
+"""Share of numbers from which on the rest of a column are mistakes, not labels."""
 
 
 class Numbers(NamedTuple):
@@ -64,21 +69,47 @@ def to_numbers(column: pd.Series[Any], name: str, path: str) -> Numbers:
 
 def _from_text(column: pd.Series[Any], here: str) -> tuple[FloatArray, BoolArray, list[str]]:
     notes = list[str]()
-    text = column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+    text = _stripped(column)
     absent = text.isna() | text.isin(MISSING_TEXT)
     # An integer of hundreds of digits is more than NumPy can convert: let it be huge, and refused as such.
     text = text.map(lambda cell: 1e300 if isinstance(cell, int) and abs(cell) > 1e300 else cell)
-    is_date = text.map(lambda cell: hasattr(cell, "isoformat")).to_numpy(dtype=bool)
-    numbers = pd.to_numeric(text.where(~is_date), errors="coerce").astype(np.float64)
-    rest = text[numbers.isna() & ~absent & ~is_date].astype(str)
-    if len(rest) and rest.str.fullmatch(_COMMA).all() and not rest.str.fullmatch(_THOUSANDS).all():
-        numbers[rest.index] = pd.to_numeric(rest.str.replace(",", "."))
-        notes.append(f"{here} has decimal commas: {rest.iloc[0]!r} was read as {numbers[rest.index[0]]:g}.")
-    elif len(rest) and (opened := rest[rest.str.fullmatch(_OPEN)]).size:
+    plain = text.map(lambda cell: isinstance(cell, str | int | float | np.number | Decimal)).to_numpy(dtype=bool)
+    numbers = pd.to_numeric(text.astype(object).where(plain, np.nan), errors="coerce").astype(np.float64)
+    rest = text[numbers.isna() & ~absent & plain].astype(str)
+    opened = rest[rest.str.fullmatch(_OPEN)]
+    if len(opened):
         numbers[opened.index] = pd.to_numeric(opened.str.rstrip("+"))
         notes.append(f"{here}: {some(sorted(opened.unique()))} was read without the plus in {len(opened)} rows.")
     unreadable = numbers.isna() & ~absent
     return numbers.to_numpy(), unreadable.to_numpy(dtype=bool), notes
+
+
+def _stripped(column: pd.Series[Any]) -> pd.Series[Any]:
+    return column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+
+
+def decimal_points(frame: pd.DataFrame, path: str, *, certain: bool, spare: Collection[str] = ()) -> list[str]:
+    """Write decimal commas as points, in place, and say so.
+
+    A comma is decimal where the file is cut by semicolons (``certain``), or where one of its columns cannot be read
+    otherwise: '2,41' can, '2,413' may be two thousand.
+    """
+    candidates, proved = list[str](), certain
+    for name, column in frame.items():
+        if name in spare or not (column.dtype == object or isinstance(column.dtype, pd.StringDtype)):
+            continue
+        cells = _stripped(column)
+        cells = cells[cells.map(lambda cell: isinstance(cell, str) and cell not in MISSING_TEXT)].astype(str)
+        commas = cells[cells.str.contains(",")]
+        if len(commas) and cells.str.fullmatch(_COMMA).all():
+            candidates.append(str(name))
+            proved = proved or not commas.str.fullmatch(_THOUSANDS).all()
+    if not proved or not candidates:
+        return []
+    for name in candidates:
+        frame[name] = frame[name].map(lambda cell: cell.replace(",", ".") if isinstance(cell, str) else cell)
+    which, have = ("Column", "has") if len(candidates) == 1 else ("Columns", "have")
+    return [f"{which} {some(candidates)} of {path!r} {have} decimal commas and was read so."]
 
 
 def refuse_text(values: dict[str, Numbers], frame: pd.DataFrame, path: str, way: str) -> None:
@@ -97,22 +128,35 @@ def refuse_text(values: dict[str, Numbers], frame: pd.DataFrame, path: str, way:
 
 def _hint(cell: Any) -> str:
     text = str(cell).strip()
-    if not isinstance(cell, str) or _DATE.fullmatch(text):
+    if hasattr(cell, "isoformat") or _DATE.fullmatch(text):
         return " (a date? spreadsheets turn numbers such as 2.3 into one)"
     if re.fullmatch(_COMMA, text):
         return " (decimal commas, or thousands? save it with decimal points)"
     return ""
 
 
-def to_labels_or_numbers(column: pd.Series[Any], path: str) -> tuple[pd.Series[Any], list[str]]:
-    """A column that may be either: numbers where every cell is one, else text. '007' is text."""
-    read = to_numbers(column, str(column.name), path)
-    zeros = column.map(lambda cell: isinstance(cell, str) and re.fullmatch(r"0\d+", cell.strip()) is not None)
-    booleans = pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_datetime64_any_dtype(column.dtype)
-    if booleans or read.unreadable.any() or bool(zeros.any()):
-        text = column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+def to_labels_or_numbers(
+    column: pd.Series[Any], path: str, *, refuse_mixed: bool = False
+) -> tuple[pd.Series[Any], list[str]]:
+    """A column that may be either: numbers where every cell is one, else text. '007' is text.
+
+    ``refuse_mixed`` refuses a column of numbers with a few cells that are none, instead of calling it text.
+    """
+    name = str(column.name)
+    read = to_numbers(column, name, path)
+    zeros = column.map(lambda cell: isinstance(cell, str) and re.fullmatch(r"0[0-9]+", cell.strip()) is not None)
+    kept = pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_datetime64_any_dtype(column.dtype)
+    if not kept and refuse_mixed and read.unreadable.any():
+        readable, bad = int(np.isfinite(read.values).sum()), int(read.unreadable.sum())
+        ambiguous = _stripped(column)[read.unreadable].astype(str).str.fullmatch(_THOUSANDS).all()
+        if readable >= MOSTLY * (readable + bad) or ambiguous:
+            refuse_text({name: read}, column.to_frame(name), path, "correct it")
+    if kept or read.unreadable.any() or bool(zeros.any()):
+        text = _stripped(column)
         return text.mask(text.isin(MISSING_TEXT)), []
     numbers = pd.Series(read.values, index=column.index, name=column.name)
-    written = column.map(lambda cell: isinstance(cell, str) and re.fullmatch(r"\s*[-+]?\d{1,15}\s*", cell) is not None)
+    written = column.map(
+        lambda cell: isinstance(cell, str) and re.fullmatch(r"\s*[-+]?[0-9]{1,15}\s*", cell) is not None
+    )
     whole = (pd.api.types.is_integer_dtype(column.dtype) or bool(written.all())) and not numbers.isna().any()
     return (numbers.astype(np.int64) if whole else numbers), read.notes

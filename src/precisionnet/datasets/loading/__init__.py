@@ -1,1 +1,1 @@
-"""From files to a data set: recognise, read, join, and give every column its role."""
+"""From files to a data set: recognise, read, choose scans, join, and give every column its role."""

@@ -10,15 +10,16 @@ from typing import Any
 
 import pandas as pd
 
-from precisionnet.datasets.brain.adni import choose_scans
-from precisionnet.datasets.brain.adni_people import with_demographics
-from precisionnet.datasets.brain.ants import pair_kirby
-from precisionnet.datasets.brain.freesurfer import join_hemispheres
 from precisionnet.datasets.dataset import Dataset
 from precisionnet.datasets.files.tables import read_header
-from precisionnet.datasets.loading.assembling import AUTO, Roles, assemble, find
+from precisionnet.datasets.loading.adni import choose_scans
+from precisionnet.datasets.loading.adni_people import with_demographics
+from precisionnet.datasets.loading.ants import pair_kirby
+from precisionnet.datasets.loading.assembling import AUTO, SITE_NAMES, Roles, assemble, find
 from precisionnet.datasets.loading.formats import OF_REGIONS, RECOGNISERS, check_format, expect, guess_id, recognise
-from precisionnet.datasets.loading.parts import Part, join, stack
+from precisionnet.datasets.loading.freesurfer import join_hemispheres
+from precisionnet.datasets.loading.participants import read_participants
+from precisionnet.datasets.loading.parts import Part, combine, join
 from precisionnet.datasets.loading.readers import (
     facts_of_frame,
     read_adni,
@@ -28,10 +29,11 @@ from precisionnet.datasets.loading.readers import (
     read_plain,
     read_regions,
 )
-from precisionnet.errors import InputError, some
+from precisionnet.errors import InputError, did_you_mean, some
 from precisionnet.inputs import refuse_missing_table
 
 Paths = str | Path | Iterable[str | Path]
+Headers = dict[str, list[str]]
 
 
 def load_table(
@@ -58,65 +60,68 @@ def load_table(
     ids do. ``regions="dkt62"`` keeps the 62 regions of the DKT protocol out of Desikan-Killiany's 68.
     """
     check_format(format)
-    files = flatten(paths)
-    headers = {path: read_header(path) for path in files}
-    formats = {path: _format_of(path, headers, format) for path in files}
-    roles = Roles(target, person, site, covariates, drop, regions, features)
+    headers = {path: read_header(path) for path in flatten(paths)}
+    formats = {path: _format_of(path, headers, format) for path in headers}
+    roles = _as_written(Roles(target, person, site, covariates, drop, regions, features), headers)
     if any(kind in OF_REGIONS for kind in formats.values()):
         return load_regions(headers, formats, roles, id)
+    id = _known_id(id, headers)
+    if list(formats.values()) == ["participants"] and features is None:
+        return assemble(read_participants(next(iter(headers)), next(iter(headers.values())), id, roles), roles)
     if site == AUTO:
         roles = replace(roles, site=None)
     return assemble(_plain_tables(headers, id, roles), roles)
 
 
 def load_regions(
-    headers: dict[str, list[str]],
+    headers: Headers,
     formats: dict[str, str],
     roles: Roles,
     id: str | None,
     participants: str | Path | pd.DataFrame | None = None,
     adni: dict[str, Any] | None = None,
-    description: str = "",
 ) -> Dataset:
     """Tables of regions, and what the others say of their rows."""
+    beside = [] if participants is None else [_participants(participants, id, roles)]
+    id = _known_id(id, headers, beside)
     by_format: dict[str, list[Part]] = {}
     facts = list[Part]()
     for path, header in headers.items():
-        kind, text = formats[path], _text_columns(header, roles)
+        kind, text, own_id = formats[path], _text_columns(header, roles), find(id or "", header)
         if kind == "freesurfer":
             part = read_freesurfer(path, header)
         elif kind == "ants":
-            part = read_ants(path, header)
+            part = read_ants(path, header, own_id, text)
         elif kind == "adni":
             part = read_adni(path, header)
         elif kind in OF_REGIONS:
-            part = read_regions(path, header, kind, id if id in header else None, text)
+            part = read_regions(path, header, kind, own_id, text)
         else:
-            facts.append(read_facts(path, header, id, kind, text))
+            roster = "RID" if "adni" in formats.values() else None
+            facts.append(read_facts(path, header, find(roster or "", header) or own_id, kind, text))
             continue
         by_format.setdefault(kind, []).append(part)
-    if participants is not None:
-        facts.append(_participants(participants, id, roles))
+    facts += beside
     whole = list[Part]()
     for kind, parts in by_format.items():
         if kind == "freesurfer":
             one = join_hemispheres(parts)
         elif kind == "adni":
-            one = choose_scans(stack(parts), **(adni or {}))
-            for demographics in facts:
-                one = with_demographics(one, demographics)
+            one = choose_scans(combine(parts), **(adni or {}))
+            one = functools.reduce(with_demographics, facts, one)
             facts, roles = [], replace(roles, person=roles.person or "RID")
         elif kind == "ants":
-            one, roles = pair_kirby(stack(parts), roles)
+            one, roles = pair_kirby(combine(parts), roles)
         else:
-            one = stack(parts)
+            one = combine(parts)
         whole.append(one)
-    joined = functools.reduce(join, [*whole, *facts])
-    return assemble(joined, roles, description)
+    return assemble(functools.reduce(join, [*whole, *facts]), roles)
 
 
 def flatten(paths: Iterable[Paths]) -> list[str]:
     """One list of files from paths and lists of paths."""
+    if any(isinstance(given, pd.DataFrame) for given in paths):
+        raise InputError("A data frame was given where a path should be: make a Dataset(X, y) of it, or save it first.")
     files = [p for given in paths for p in ([given] if isinstance(given, str | Path) else list(given))]
     if not files:
         raise InputError("No table was given: pass the path of at least one.")
@@ -128,7 +133,7 @@ def flatten(paths: Iterable[Paths]) -> list[str]:
     return [str(file) for file in files]
 
 
-def _format_of(path: str, headers: dict[str, list[str]], format: str) -> str:
+def _format_of(path: str, headers: Headers, format: str) -> str:
     if format == AUTO:
         return recognise(headers[path])
     if format == "table" or RECOGNISERS[format](headers[path]):
@@ -139,9 +144,40 @@ def _format_of(path: str, headers: dict[str, list[str]], format: str) -> str:
     return recognise(headers[path])
 
 
+def _as_written(roles: Roles, headers: Headers) -> Roles:
+    """The names of the columns as the files write them, where only upper and lower case differ."""
+    every = list(dict.fromkeys(name for header in headers.values() for name in header))
+
+    def written(name: str | None) -> str | None:
+        return name if name is None or name == AUTO else find(name, every) or name
+
+    covariates = roles.covariates
+    if not isinstance(covariates, str):
+        covariates = [str(written(name)) for name in covariates]
+    return replace(
+        roles,
+        target=written(roles.target),
+        person=written(roles.person),
+        site=written(roles.site),
+        covariates=covariates,
+    )
+
+
+def _known_id(id: str | None, headers: Headers, beside: Sequence[Part] = ()) -> str | None:
+    """The id column that was named stands in a table at least."""
+    every = list(dict.fromkeys(name for header in headers.values() for name in header))
+    every += [str(part.ids.name) for part in beside if part.ids is not None]
+    if id is None or find(id, every) is not None:
+        return id
+    raise InputError(
+        f"No table has a column {id!r}{did_you_mean(id, every)}: --id must name one of their columns ({some(every)})."
+    )
+
+
 def _text_columns(header: Sequence[str], roles: Roles) -> list[str]:
     """Labels keep their leading zeros."""
     wanted = [name for name in (roles.target, roles.person, roles.site) if name is not None]
+    wanted += SITE_NAMES if roles.site == AUTO else []
     return [found for name in wanted if (found := find(name, header)) is not None]
 
 
@@ -149,10 +185,10 @@ def _participants(source: str | Path | pd.DataFrame, id: str | None, roles: Role
     if isinstance(source, pd.DataFrame):
         return facts_of_frame(source, id)
     header = read_header(source)
-    return read_facts(str(source), header, id, "participants", _text_columns(header, roles))
+    return read_facts(str(source), header, find(id or "", header), "participants", _text_columns(header, roles))
 
 
-def _plain_tables(headers: dict[str, list[str]], id: str | None, roles: Roles) -> Part:
+def _plain_tables(headers: Headers, id: str | None, roles: Roles) -> Part:
     """Plain tables, side by side."""
     if len(headers) > 1 and id is None:
         guesses = {guess_id(header) for header in headers.values()}

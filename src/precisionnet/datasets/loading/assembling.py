@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from precisionnet.datasets.brain.atlases import DESIKAN, DESTRIEUX
-from precisionnet.datasets.brain.regions import parse_region, reduce_regions
+from precisionnet.datasets.brain.regions import is_total, parse_region, reduce_regions
 from precisionnet.datasets.dataset import Dataset
 from precisionnet.datasets.files.tables import as_text
 from precisionnet.datasets.files.values import to_labels_or_numbers
@@ -50,9 +50,10 @@ def assemble(part: Part, roles: Roles, description: str = "") -> Dataset:
         index = pd.Index(part.ids, name=part.ids.name or "id")
     facts, taken, notes = part.facts, set[str](), list(part.notes)
     features = _chosen(part, roles)
+    called = {old: new for new, old in part.original_names.items()}
 
     def fact(name: str, option: str) -> pd.Series[Any]:
-        found = find(name, [*facts.columns, *part.features.columns])
+        found = find(called.get(name, name), [*facts.columns, *part.features.columns])
         if found is None:
             every = [*part.features.columns, *facts.columns]
             raise InputError(
@@ -65,17 +66,27 @@ def assemble(part: Part, roles: Roles, description: str = "") -> Dataset:
     target = _auto(roles.target, ("age",), facts.columns)
     y = None
     if target is not None:
-        y, said = to_labels_or_numbers(fact(target, "--target"), part.path)
+        column = fact(target, "--target")
+        y, said = to_labels_or_numbers(column, part.source(str(column.name)), refuse_mixed=True)
         notes += said
     site_name = _auto(roles.site, SITE_NAMES, [c for c in facts.columns if c not in taken])
     site = None if site_name is None else as_text(fact(site_name, "--site")).rename("site")
     groups = _people(part, None if roles.person is None else fact(roles.person, "--person"))
     if roles.covariates == AUTO:
-        names = [c for c in facts.columns if c not in taken]
+        names = [c for c in facts.columns if c not in taken and c not in roles.drop]
+        measured = [c for c in names if not is_total(c)]
+        if measured and part.format in OF_REGIONS:
+            notes.append(f"Regions are the features; kept as covariates: {some(measured)}.")
     else:
         names = [str(fact(name, "--covariate").name) for name in roles.covariates]
-    covariates = pd.DataFrame({n: to_labels_or_numbers(facts[n], part.path)[0] for n in names}, index=facts.index)
-    X = features.drop(columns=[c for c in features.columns if c in taken]) if roles.features is None else features
+    read = {n: to_labels_or_numbers(facts[n], part.source(n)) for n in names}
+    notes += _at_most(3, [note for _, said in read.values() for note in said])
+    covariates = pd.DataFrame({n: values for n, (values, _) in read.items()}, index=facts.index)
+    if roles.features is not None and (both := [n for n in features.columns if n in taken]):
+        raise InputError(
+            f"Column {some(both)} is named as a feature and as target, site or person: it can only be one."
+        )
+    X = features.drop(columns=[c for c in features.columns if c in taken])
     notes += _missing_note(X, y)
     return Dataset(
         X.set_axis(index),
@@ -85,7 +96,9 @@ def assemble(part: Part, roles: Roles, description: str = "") -> Dataset:
         covariates.set_axis(index) if names else None,
         description,
         tuple(dict.fromkeys(notes)),
+        part.doubts,
         {name: part.original_names.get(name, name) for name in X.columns},
+        part.measure,
     )
 
 
@@ -111,7 +124,7 @@ def _people(part: Part, person: pd.Series[Any] | None) -> pd.Series[Any] | None:
         return label.where(label.notna(), own).rename("person")
     if part.ids is None:
         return None
-    return part.ids.map(person_of if part.format in OF_REGIONS else str).rename("person")
+    return part.ids.map(person_of).rename("person")
 
 
 def _chosen(part: Part, roles: Roles) -> pd.DataFrame:
@@ -125,16 +138,22 @@ def _chosen(part: Part, roles: Roles) -> pd.DataFrame:
             f"columns ({some(every)})."
         )
     if roles.features is not None:
-        missing = [n for n in roles.features if n not in features.columns and n not in part.facts.columns]
+        twice = sorted({n for n in roles.features if list(roles.features).count(n) > 1})
+        if twice:
+            raise InputError(f"Column {some(twice)} stands more than once in features: name it once.")
+        called = {old: new for new, old in original.items()}
+        wanted = [called.get(n, n) for n in roles.features]
+        missing = [n for n in wanted if n not in features.columns and n not in part.facts.columns]
+        _refuse_half(missing, part)
         if missing:
             raise InputError(
                 f"Table {part.path!r} has no column {some(missing)} ({len(missing)} of {len(roles.features)} are "
                 f"missing){did_you_mean(missing[0], features.columns)}: add them or rename the table's columns."
             )
-        beside = [n for n in roles.features if n not in features.columns]
-        if beside:
-            features = features.join(numeric(part.facts[beside], part.path, DROPPABLE)[0])
-        return features[list(roles.features)]
+        for n in wanted:
+            if n not in features.columns:
+                features = features.join(numeric(part.facts[[n]], part.source(n), DROPPABLE)[0])
+        return features[wanted]
     dropped = [n for n in features.columns if n in roles.drop or original.get(n) in roles.drop]
     features = features.drop(columns=dropped) if dropped else features
     if part.format in OF_REGIONS:
@@ -146,12 +165,29 @@ def _chosen(part: Part, roles: Roles) -> pd.DataFrame:
     return features
 
 
+def _refuse_half(missing: list[str], part: Part) -> None:
+    """All that is missing is of one hemisphere: its table was forgotten."""
+    sides = {name[:3] for name in missing}
+    if part.format in OF_REGIONS and len(missing) > 1 and sides in ({"lh_"}, {"rh_"}):
+        side = {"lh_": "left", "rh_": "right"}[sides.pop()]
+        raise InputError(
+            f"The {side} hemisphere is missing in {part.path!r} ({len(missing)} columns, {some(missing)}): give its "
+            "table, too."
+        )
+
+
 _ORDER = {region: position for position, region in enumerate([*DESIKAN, *DESTRIEUX])}
 
 
 def _atlas_order(name: str) -> tuple[str, int, str]:
     region = parse_region(name)
     return ("", 0, name) if region is None else (region.side, _ORDER[region.region], name)
+
+
+def _at_most(n: int, notes: list[str]) -> list[str]:
+    return (
+        notes if len(notes) <= n else [*notes[: n - 1], f"{len(notes) - n + 1} more columns were read in such a way."]
+    )
 
 
 def _missing_note(X: pd.DataFrame, y: pd.Series[Any] | None) -> list[str]:

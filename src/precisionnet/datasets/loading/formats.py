@@ -46,7 +46,8 @@ def _is_ants(names: Sequence[str]) -> bool:
 
 
 def _is_enigma(names: Sequence[str]) -> bool:
-    return any(re.fullmatch(r"[LR]_\w+_(thickavg|surfavg)", name) for name in names)
+    spelled = [name for name in names if re.fullmatch(r"[LR]_\w+_(thickavg|surfavg)", name)]
+    return sum(parse_region(name) is not None for name in spelled) >= FEW
 
 
 def _is_participants(names: Sequence[str]) -> bool:

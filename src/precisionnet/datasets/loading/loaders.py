@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,12 @@ import pandas as pd
 
 from precisionnet.datasets.dataset import Dataset
 from precisionnet.datasets.files.tables import DELIMITED, read_header
-from precisionnet.datasets.files.values import to_labels_or_numbers
-from precisionnet.datasets.loading.any_table import Paths, flatten, load_regions
-from precisionnet.datasets.loading.assembling import AUTO, Roles, assemble
-from precisionnet.datasets.loading.formats import RECOGNISERS, expect, guess_id
-from precisionnet.datasets.loading.readers import read_facts
+from precisionnet.datasets.loading.any_table import Paths, flatten, load_regions, load_table
+from precisionnet.datasets.loading.assembling import AUTO, Roles
+from precisionnet.datasets.loading.formats import RECOGNISERS, expect
 from precisionnet.errors import InputError
 
 People = str | Path | pd.DataFrame | None
-DEMOGRAPHICS = ("age", "sex", "gender", "handedness", "group", "diagnosis", "dx", "species", "strain", "education")
 
 
 def load_freesurfer(
@@ -106,23 +102,7 @@ def load_participants(
 
     ``n/a`` is missing, ``89+`` is read as 89.
     """
-    header = read_header(path)
-    if id is None and guess_id(header) is None:
-        expect("participants", header, path)
-    part = read_facts(str(path), header, id, "participants")
-    kept, notes = {}, list[str]()
-    measured = list[str]()
-    for name, column in part.facts.items():
-        kept[name], said = to_labels_or_numbers(column, str(path))
-        notes += said
-        plain = str(name).lower()
-        if kept[name].dtype.kind in "if" and plain not in DEMOGRAPHICS and not plain.startswith("site"):
-            measured.append(str(name))
-    facts = pd.DataFrame(kept)
-    features = facts[measured].astype(float)
-    roles = Roles(target, None, site)
-    whole = replace(part, facts=facts.drop(columns=measured), features=features, notes=tuple(notes))
-    return assemble(whole, roles, f"BIDS participants of {Path(path).name}")
+    return load_table(path, target=target, site=site, id=id, format="participants")
 
 
 def _load(

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from precisionnet.datasets.brain.regions import is_total
-from precisionnet.datasets.files.values import refuse_text, to_numbers
+from precisionnet.datasets.brain.regions import is_total, looks_like_region
+from precisionnet.datasets.files.values import MISSING_CODE, refuse_text, to_numbers
 from precisionnet.datasets.loading.joining import match_rows, refuse_repeated
 from precisionnet.errors import InputError, some
 
@@ -33,6 +33,14 @@ class Part:
     """The other columns, as they stand in the file."""
     original_names: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """Notes on what may well be a mistake."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """The file of a fact, where it is not ``path``."""
+    measure: str = ""
+    """What was measured in the regions: thickness, area, volume, ..."""
+    atlas: str = ""
+    """The parcellation, as far as the header says it."""
 
     def take(self, rows: Any) -> Part:
         """The rows at these positions, numbered anew."""
@@ -42,6 +50,10 @@ class Part:
             features=self.features.iloc[rows].reset_index(drop=True),
             facts=self.facts.iloc[rows].reset_index(drop=True),
         )
+
+    def source(self, name: str) -> str:
+        """The file that a column stands in."""
+        return self.sources.get(name, self.path)
 
     def noting(self, *notes: str) -> Part:
         """The same with something more to say."""
@@ -65,7 +77,7 @@ class Part:
 
 def numeric(frame: pd.DataFrame, path: str, way: str = DROPPABLE) -> tuple[pd.DataFrame, list[str]]:
     """The columns as float64, and what was read as what; text is refused by file, column and row."""
-    if all(dtype == np.float64 for dtype in frame.dtypes) and not (frame.to_numpy() == -9999).any():
+    if all(dtype == np.float64 for dtype in frame.dtypes) and not (frame.to_numpy() == MISSING_CODE).any():
         return frame, []  # a large table is not copied
     read = {str(name): to_numbers(column, str(name), path) for name, column in frame.items()}
     refuse_text(read, frame, path, way)
@@ -76,17 +88,45 @@ def numeric(frame: pd.DataFrame, path: str, way: str = DROPPABLE) -> tuple[pd.Da
 
 
 def region_part(
-    frame: pd.DataFrame, path: str | Path, format: str, columns: Mapping[str, str], ids: pd.Series[Any] | None
+    frame: pd.DataFrame,
+    path: str | Path,
+    format: str,
+    columns: Mapping[str, str],
+    ids: pd.Series[Any] | None,
+    measure: str = "",
+    atlas: str = "",
 ) -> Part:
     """Features are ``columns`` (name in the file -> one name); totals go, the rest are facts."""
     path = str(path)
+    if not columns:
+        raise InputError(
+            f"Table {path!r} has no column of a known region ({some(list(frame.columns))}): Desikan-Killiany, DKT and "
+            "Destrieux are known; take it as it stands with format 'table'."
+        )
     totals = [name for name in frame.columns if name not in columns and is_total(name)]
     rest = [name for name in frame.columns if name not in columns and name not in totals]
     features, notes = numeric(frame[list(columns)], path, NOT_DROPPABLE)
+    notes += frame.attrs.get("notes", [])
     if totals:
         notes.append(f"Totals of {path!r} are no features and were left out: {some(totals)}.")
+    strangers = [name for name in rest if looks_like_region(name)]
+    if strangers:
+        notes.append(
+            f"Of {path!r} {some(strangers)} {'are' if len(strangers) > 1 else 'is'} named like a region, but like none "
+            "that is known: left out of the features."
+        )
     names = {new: old for old, new in columns.items()}
-    return Part(path, format, ids, features.rename(columns=dict(columns)), frame[[*rest, *totals]], names, tuple(notes))
+    return Part(
+        path,
+        format,
+        ids,
+        features.rename(columns=dict(columns)),
+        frame[[*rest, *totals]],
+        names,
+        tuple(notes),
+        measure=measure,
+        atlas=atlas,
+    )
 
 
 def join(left: Part, right: Part) -> Part:
@@ -94,18 +134,17 @@ def join(left: Part, right: Part) -> Part:
     if left.ids is None or right.ids is None:
         nameless = left if left.ids is None else right
         raise InputError(f"Table {nameless.path!r} has no id to join it by: name the id column with --id.")
+    right_ids = right.ids
     if len(left.features.columns) and len(right.features.columns):
         refuse_repeated(left.ids, left.path)
-    right_ids = right.ids
     both = [name for name in right.facts.columns if name in left.facts.columns]
-    right = replace(
-        right, facts=right.facts.drop(columns=[name for name in both if is_total(name)])
-    )  # eTIV in lh and rh
+    same = [name for name in both if is_total(name)]  # eTIV stands in the tables of both hemispheres
+    right = replace(right, facts=right.facts.drop(columns=same))
     shared = [name for name in right.features.columns if name in left.features.columns]
-    shared += [name for name in both if not is_total(name)]
+    shared += [name for name in both if name not in same]
     if shared:
         raise InputError(f"Column {some(shared)} stands in {left.path!r} and in {right.path!r}: rename or remove one.")
-    partner, notes = match_rows(left.ids, right_ids, left.path, right.path)
+    partner, notes, doubts = match_rows(left.ids, right_ids, left.path, right.path)
     here, there = left.take(np.flatnonzero(partner >= 0)), right.take(partner[partner >= 0])
     return replace(
         here,
@@ -113,30 +152,72 @@ def join(left: Part, right: Part) -> Part:
         facts=pd.concat([here.facts, there.facts], axis=1),
         original_names={**left.original_names, **right.original_names},
         notes=(*left.notes, *right.notes, *notes),
+        doubts=(*left.doubts, *right.doubts, *doubts),
+        sources={**left.sources, **dict.fromkeys(map(str, right.facts.columns), right.path), **right.sources},
     )
 
 
-def stack(parts: Sequence[Part]) -> Part:
-    """Rows of several files with the same columns, one below the other; ids that collide get their file's name."""
-    first = parts[0]
+def combine(parts: Sequence[Part]) -> Part:
+    """Tables of regions of one format: the same regions of other people below, other regions of the same people beside.
+
+    Two measures (thickness and area) of the same regions are told apart by their names.
+    """
+    if len({part.measure for part in parts}) > 1:
+        parts = [_under_measure(part) for part in parts]
+    joined = parts[0]
+    below = [joined]
     for part in parts[1:]:
-        odd = sorted(set(part.features.columns) ^ set(first.features.columns))
-        if odd:
+        if set(part.features.columns) == set(joined.features.columns):
+            below.append(part)
+        elif set(part.features.columns) & set(joined.features.columns):
+            odd = sorted(set(part.features.columns) ^ set(joined.features.columns))
             raise InputError(
-                f"{part.path!r} and {first.path!r} do not have the same regions ({some(odd)}): load them one by one."
+                f"{part.path!r} and {joined.path!r} share some regions and not others ({some(odd)}): load them one by "
+                "one."
             )
+        elif len(below) > 1:
+            raise InputError(
+                f"{part.path!r} holds other regions than {joined.path!r} and {len(below) - 1} more: load them one by "
+                "one."
+            )
+        else:
+            joined = join(joined, part)
+            below = [joined]
+    return _stack(below)
+
+
+def _under_measure(part: Part) -> Part:
+    names = {name: f"{name}_{part.measure}" for name in part.features.columns} if part.measure else {}
+    return replace(
+        part,
+        features=part.features.rename(columns=names),
+        original_names={names.get(name, name): old for name, old in part.original_names.items()},
+    )
+
+
+def _stack(parts: Sequence[Part]) -> Part:
+    """Rows of several files with the same columns, one below the other."""
+    first = parts[0]
     if len(parts) == 1:
         return first
     ids = [
         part.ids if part.ids is not None else pd.Series(range(1, len(part.features) + 1)).astype(str) for part in parts
     ]
-    if pd.concat(ids).duplicated().any():
+    notes = [note for part in parts for note in part.notes]
+    repeated = pd.concat(ids)
+    repeated = repeated[repeated.duplicated()]
+    if len(repeated):
         ids = [Path(part.path).stem + ":" + names for part, names in zip(parts, ids, strict=True)]
+        notes.append(
+            f"{len(repeated)} ids stand in more than one of {some([part.path for part in parts])} "
+            f"({some(repeated.tolist())}) and were taken for different people, under the name of their file "
+            f"({ids[0].iloc[0]!r})."
+        )
     return replace(
         first,
         path=f"{first.path} and {len(parts) - 1} more",
         ids=pd.concat(ids, ignore_index=True),
         features=pd.concat([part.features for part in parts], ignore_index=True)[list(first.features.columns)],
         facts=pd.concat([part.facts for part in parts], ignore_index=True),
-        notes=tuple(note for part in parts for note in part.notes),
+        notes=tuple(notes),
     )

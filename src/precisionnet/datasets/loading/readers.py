@@ -10,11 +10,13 @@ from typing import Any
 import pandas as pd
 
 from precisionnet.datasets.brain.atlases import ADNI_CODES, LABELS
-from precisionnet.datasets.brain.regions import parse_region, region_names
-from precisionnet.datasets.files.tables import ids_of, read_table
+from precisionnet.datasets.brain.regions import is_total, parse_region, region_names
+from precisionnet.datasets.files.tables import as_text, ids_of, read_table
 from precisionnet.datasets.loading.formats import APARC, ROI_MEAN, guess_id
 from precisionnet.datasets.loading.parts import NOT_DROPPABLE, Part, numeric, region_part
 from precisionnet.errors import InputError, some
+
+SESSION_NAMES = ("session_id", "session", "ses")
 
 
 def read_freesurfer(path: str, header: Sequence[str]) -> Part:
@@ -22,26 +24,23 @@ def read_freesurfer(path: str, header: Sequence[str]) -> Part:
     first = header[0]
     found = APARC.fullmatch(first)
     frame = read_table(path, first)
-    columns = region_names(c for c in header[1:])
+    columns, measure = region_names(header[1:])
     side = found[1] if found else None
     foreign = [c for c in columns if (region := parse_region(c)) is not None and side not in (None, region.side)]
     if foreign:
         raise InputError(
             f"Table {path!r} says {first!r} and holds {some(foreign)} of the other hemisphere: make the table anew."
         )
-    if not columns:
-        raise InputError(
-            f"Table {path!r} has no column of a known region ({some(list(header[1:]))}): Desikan, DKT and Destrieux "
-            "are known; use format='table' for another atlas."
-        )
-    return region_part(frame.drop(columns=first), path, "freesurfer", columns, frame[first].rename("id"))
+    atlas = found[2] if found else ""
+    ids = frame.pop(first).rename("id")
+    return region_part(frame, path, "freesurfer", columns, ids, measure, atlas)
 
 
-def read_ants(path: str, header: Sequence[str]) -> Part:
+def read_ants(path: str, header: Sequence[str], id_column: str | None = None, text: Collection[str] = ()) -> Part:
     """ANTs: a region file of one subject (Mean_<label>), or a table of Mindboggle labels in words."""
     if any(ROI_MEAN.fullmatch(name) for name in header):
         return _read_roi_file(path)
-    return read_regions(path, header, "ants")
+    return read_regions(path, header, "ants", id_column, text)
 
 
 def _read_roi_file(path: str) -> Part:
@@ -53,7 +52,10 @@ def _read_roi_file(path: str) -> Part:
     scan = re.sub(r"_roi_thickness$", "", Path(path).stem)
     features, notes = numeric(frame[list(columns)], path, NOT_DROPPABLE)
     names = {new: old for old, new in columns.items()}
-    return Part(path, "ants", pd.Series([scan]), features.rename(columns=columns), frame[[]], names, tuple(notes))
+    ids = pd.Series([scan])
+    return Part(
+        path, "ants", ids, features.rename(columns=columns), frame[[]], names, tuple(notes), measure="thickness"
+    )
 
 
 def read_adni(path: str, header: Sequence[str]) -> Part:
@@ -61,7 +63,13 @@ def read_adni(path: str, header: Sequence[str]) -> Part:
     frame = read_table(path, "RID", [name for name in ("VISCODE", "VISCODE2", "IMAGEUID") if name in header])
     columns = {code: name for code, name in ADNI_CODES.items() if code in frame.columns}
     other = [c for c in frame.columns if re.fullmatch(r"ST\d+[A-Z]+", c) and c not in columns]
-    return region_part(frame.drop(columns=other), path, "adni", columns, frame["RID"])
+    frame = frame.drop(columns=other)
+    return region_part(frame, path, "adni", columns, rids(frame.pop("RID")), "thickness")
+
+
+def rids(column: pd.Series[Any]) -> pd.Series[Any]:
+    """ADNI's roster ids, one way of writing them: '0023', '23.0' and 23 are '23'."""
+    return column.astype(str).str.strip().str.replace(r"\.0+$", "", regex=True).str.lstrip("0").rename("RID")
 
 
 def read_regions(
@@ -71,7 +79,8 @@ def read_regions(
     id_column = id_column if id_column is not None else guess_id(header)
     frame = read_table(path, id_column, text)
     ids = None if id_column is None else frame.pop(id_column)
-    return region_part(frame, path, format, region_names(frame.columns), ids)
+    columns, measure = region_names(frame.columns)
+    return region_part(frame, path, format, columns, ids, measure)
 
 
 def read_facts(
@@ -84,7 +93,13 @@ def read_facts(
             f"Table {path!r} has no column that names its rows ({some(list(header))}): say which with --id."
         )
     frame = read_table(path, name, text)
-    return Part(path, format, frame[name], frame[[]], frame.drop(columns=name))
+    notes = tuple(frame.attrs.get("notes", ()))
+    ids = frame.pop(name)
+    session = next((c for c in SESSION_NAMES if c in frame.columns), None)
+    if session is not None and ids.duplicated().any():  # BIDS: a row a session
+        label = as_text(frame[session]).astype(str).str.replace(r"^ses-", "", regex=True)
+        ids = (ids + "_ses-" + label).rename(name)
+    return Part(path, format, ids, frame[[]], frame, notes=notes)
 
 
 def read_plain(path: str, id_column: str | None, named: Collection[str], text: Collection[str]) -> Part:
@@ -100,8 +115,12 @@ def read_plain(path: str, id_column: str | None, named: Collection[str], text: C
             f"Column {position} of the table has no name (a row number saved along?): "
             f"name it in the header, or leave it out with --drop {nameless[0]!r}."
         )
+    totals = [c for c in features.columns if is_total(c)]
+    if totals and any(parse_region(c) is not None for c in features.columns):
+        features = features.drop(columns=totals)
+        frame.attrs.setdefault("notes", []).append(f"Totals of {path!r} are no features: {some(totals)} left out.")
     values, notes = numeric(features, path)
-    return Part(path, "table", ids, values, frame[facts], {}, tuple(notes))
+    return Part(path, "table", ids, values, frame[facts], {}, (*notes, *frame.attrs.get("notes", ())))
 
 
 def facts_of_frame(frame: pd.DataFrame, id_column: str | None) -> Part:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pandas as pd
 
 from precisionnet.arguments import check_choice
-from precisionnet.datasets.brain.ants import pair_kirby
-from precisionnet.datasets.brain.freesurfer import join_hemispheres
 from precisionnet.datasets.dataset import Dataset
 from precisionnet.datasets.files.tables import read_header, read_table
+from precisionnet.datasets.loading.ants import pair_kirby
 from precisionnet.datasets.loading.assembling import Roles, assemble
-from precisionnet.datasets.loading.parts import Part, join, stack
+from precisionnet.datasets.loading.freesurfer import join_hemispheres
+from precisionnet.datasets.loading.parts import Part, combine, join
 from precisionnet.datasets.loading.readers import read_freesurfer, read_regions
 from precisionnet.datasets.public.fetching import fetch_files
 from precisionnet.datasets.public.registry import describe
@@ -76,7 +76,7 @@ def fetch_ants_mindboggle(
         part = read_regions(path, read_header(path), "ants", "ID", ["SEX"])
         assert part.ids is not None
         parts.append(part.with_ids((cohort + "-" + part.ids).rename("id")))
-    part, roles = pair_kirby(stack(parts), Roles(target="age"))
+    part, roles = pair_kirby(combine(parts), Roles(target="age"))
     facts = part.facts.rename(columns={"AGE": "age", "SEX": "sex", "SITE": "site", "VOLUME": "brain_volume"})
     facts = facts.assign(sex=facts["sex"].map(SEXES))
     return assemble(replace(part, facts=facts), roles, describe("ants_mindboggle"))

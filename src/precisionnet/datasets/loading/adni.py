@@ -47,8 +47,8 @@ def _of_phase(part: Part, phase: str) -> Part:
     wanted = label.str.upper() == phase.upper()
     if not wanted.any():
         raise InputError(
-            f"Table {part.path!r} has no scan of phase {phase!r}, but of {some(sorted(label.unique()))}: name one of "
-            "them, or None for all."
+            f"Table {part.path!r} has no scan of phase {phase!r}, but of {some(sorted(label.unique()))}: choose one of "
+            "them with load_adni(..., phase=...) in Python, or None for all."
         )
     return part.keep(wanted, f"scans of {part.path!r} are not of {phase} and were left out")
 

@@ -1,0 +1,102 @@
+"""ADNI's demographics: what is known of a person at the scan, and how old the person was then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from precisionnet.datasets.files.values import to_numbers
+from precisionnet.datasets.loading.adni import scan_dates
+from precisionnet.datasets.loading.assembling import find
+from precisionnet.datasets.loading.parts import Part
+from precisionnet.datasets.loading.readers import rids
+from precisionnet.errors import InputError, some
+
+DAYS_A_YEAR = 365.25
+FIRST_VISITS = ("bl", "sc", "scmri", "v01", "v03")
+
+
+def with_demographics(part: Part, demographics: Part) -> Part:
+    """Scans with what ADNIMERGE, PTDEMOG or another table by RID says of their person, and ``age`` at the scan.
+
+    Of several visits the one nearest to the scan counts, and the first one where there are no dates.
+    """
+    assert demographics.ids is not None
+    visits = demographics.facts.assign(RID=rids(demographics.ids))
+    rid = part.facts["RID"]
+    known = rid.isin(visits["RID"])
+    if not known.any():
+        raise InputError(
+            f"No RID of {part.path!r} ({len(rid)}: {some(rid.tolist())}) matches one of {demographics.path!r} "
+            f"({visits['RID'].nunique()}: {some(visits['RID'].unique().tolist())}): both must hold ADNI's roster id."
+        )
+    part = part.keep(
+        known, f"scans have no row in {demographics.path!r} and were left out ({some(rid[~known].tolist())})"
+    )
+    nearest = _nearest_visit(part.facts, visits)
+    new = [c for c in nearest.columns if c not in part.facts.columns and c.lower() != "age"]
+    part = part.with_facts(**{str(c): nearest[c] for c in new})
+    if visits["RID"].duplicated().any():
+        how = "nearest to the scan" if "EXAMDATE" in visits.columns else "first"
+        part = part.noting(f"{demographics.path!r} has several visits a person: the {how} counts.")
+    age, how = _age_at_scan(part.facts["RID"], scan_dates(part.facts), visits, demographics.path)
+    return part if age is None else part.with_facts(age=age).noting(how)
+
+
+def _nearest_visit(scans: pd.DataFrame, visits: pd.DataFrame) -> pd.DataFrame:
+    """A row a scan."""
+    visits = _first_visits_first(visits).assign(_day=lambda table: scan_dates(table))
+    wanted = pd.DataFrame({"RID": scans["RID"], "_scan": scan_dates(scans), "_row": range(len(scans))})
+    pairs = wanted.merge(visits, on="RID", how="left")
+    pairs["_far"] = (pairs["_day"] - pairs["_scan"]).abs().dt.days.fillna(np.inf)
+    nearest = pairs.sort_values("_far", kind="stable").drop_duplicates("_row").sort_values("_row")
+    return nearest.drop(columns=["_day", "_scan", "_row", "_far"]).reset_index(drop=True)
+
+
+def _first_visits_first(visits: pd.DataFrame) -> pd.DataFrame:
+    first = _is_first(visits)
+    return pd.concat([visits[first], visits[~first]], ignore_index=True)
+
+
+def _is_first(visits: pd.DataFrame) -> pd.Series[bool]:
+    codes = [visits[name].astype(str).str.lower() for name in ("VISCODE", "VISCODE2") if name in visits.columns]
+    return (
+        pd.concat([code.isin(FIRST_VISITS) for code in codes], axis=1).any(axis=1) if codes else visits["RID"].notna()
+    )
+
+
+def _age_at_scan(
+    rid: pd.Series[Any], scan: pd.Series[Any], visits: pd.DataFrame, path: str
+) -> tuple[pd.Series[Any] | None, str]:
+    """ADNIMERGE: AGE is that at baseline, EXAMDATE_bl (or EXAMDATE of that visit) its day. PTDEMOG: a birth month."""
+    name = find("AGE", visits.columns)
+    if name is not None:
+        base = visits.assign(_age=_positive(visits[name], name, path), _day=_baseline_day(visits))
+        base = base.groupby("RID")[["_age", "_day"]].first().reindex(rid.tolist()).reset_index(drop=True)
+        if base["_day"].isna().all() or scan.isna().all():
+            return base["_age"], f"age is {name} of {path!r} as it stands: no date says how long after it the scan was."
+        age = base["_age"] + (scan - base["_day"]).dt.days / DAYS_A_YEAR
+        lost = int((age.isna() & base["_age"].notna()).sum())
+        missing = f" It is not known for {lost} scans without one of the two dates." if lost else ""
+        return age, f"age is {name} of {path!r}, at baseline, plus the time from there to the scan.{missing}"
+    if "PTDOBYY" in visits.columns and scan.notna().any():
+        year = _positive(visits["PTDOBYY"], "PTDOBYY", path)
+        month = _positive(visits["PTDOBMM"], "PTDOBMM", path) if "PTDOBMM" in visits.columns else year * np.nan
+        born = visits.assign(_born=year + (month.fillna(6.5) - 0.5) / 12).groupby("RID")["_born"].first()
+        then = scan.dt.year + (scan.dt.day_of_year - 0.5) / DAYS_A_YEAR
+        return then - born.reindex(rid.tolist()).reset_index(drop=True), "age is from the month of birth to the scan."
+    return None, ""
+
+
+def _baseline_day(visits: pd.DataFrame) -> pd.Series[Any]:
+    if "EXAMDATE_bl" in visits.columns:
+        return pd.to_datetime(visits["EXAMDATE_bl"], errors="coerce", format="mixed")
+    return scan_dates(visits).where(_is_first(visits))
+
+
+def _positive(column: pd.Series[Any], name: str, path: str) -> pd.Series[Any]:
+    """ADNI writes -4 and -1 where something is not known."""
+    values = pd.Series(to_numbers(column, name, path).values, index=column.index)
+    return values.where(values > 0)
