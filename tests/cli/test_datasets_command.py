@@ -153,7 +153,7 @@ def test_findings_before_a_fit(capsys):
     report_findings(findings)
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert flat(captured.err).strip() == "Note: One value is far out. Note: Site tells."
+    assert flat(captured.err).strip() == "Warning: One value is far out. Warning: Site tells."
     with pytest.raises(InputError, match=r"^--strict takes warnings for errors: One value is far out\. \(one of 2; "):
         report_findings(findings, strict=True)
     with pytest.raises(InputError, match=r"^Column 'a' is constant\.$"):

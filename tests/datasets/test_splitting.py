@@ -105,3 +105,25 @@ def test_rows_with_missing_values_can_be_left_out():
     assert X.dtype == np.float64
     assert X.shape == (20, 3)
     assert y.shape == (20,)
+
+
+@pytest.mark.parametrize("fractions", [(0.6, 0.2, 0.2), (0.8, 0.0, 0.2)])
+def test_the_chance_to_be_tested_does_not_depend_on_the_number_of_scans(fractions):
+    scans = np.r_[np.ones(80, dtype=int), np.full(19, 3), 20]
+    person = np.repeat([f"p{i:03d}" for i in range(100)], scans)
+    index = pd.Index([f"{p}-{i}" for i, p in enumerate(person)])
+    data = Dataset(pd.DataFrame({"a": np.arange(len(person))}, index=index), groups=pd.Series(person, index=index))
+    tested = {1: 0, 3: 0, 20: 0}
+    for seed in range(400):
+        for who in set(data.split(fractions, seed).test.groups):
+            tested[int(scans[int(who[1:])])] += 1
+    for size, n in ((1, 80), (3, 19), (20, 1)):
+        assert tested[size] / (400 * n) == pytest.approx(0.2, abs=0.06 if n == 1 else 0.03)
+
+
+def test_without_people_every_row_is_dealt_by_itself():
+    data = dataset(100, people=20)
+    data = Dataset(data.X.set_axis(data.groups), data.y.set_axis(data.groups), data.groups.set_axis(data.groups))
+    parts = data.split(by_person=False)
+    assert [len(part) for part in parts] == [60, 20, 20]
+    assert set(parts.train.groups) & set(parts.test.groups)

@@ -239,7 +239,7 @@ def test_missing_and_infinite_values_are_named(stored, rows, value):
     )
     batches = iter_batches(stored, batch_rows=50)
     assert [len(next(batches)), len(next(batches))] == [50, 50]
-    what = "is missing" if np.isnan(value) else "holds infinity"
+    what = r"is missing \(or -9999\)" if np.isnan(value) else "holds infinity"
     with pytest.raises(InputError, match=f"Column 'c' of table '.*rows.*' {what} in row 134"):
         next(batches)
     if np.isnan(value):

@@ -427,3 +427,10 @@ def test_bad_groups_are_refused(gaussian):
         PNNRegressor().fit(gaussian.X, gaussian.y, groups=[1, 2, 3])
     with pytest.raises(InputError, match="no label for 1 of 120 rows"):
         PNNRegressor().fit(gaussian.X, gaussian.y, groups=[None, *range(119)])
+
+
+def test_people_who_share_a_row_are_one_group():
+    values = np.array([[1.0, 1], [2, 2], [1, 1], [3, 3], [4, 4]])
+    table = canonical(values, np.zeros(5), np.ones(5), np.array([0, 0, 1, 1, 2]))
+    assert len(table) == 4
+    assert len(set(table.group)) == 2

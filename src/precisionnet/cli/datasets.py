@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from precisionnet.arguments import check_choice
 from precisionnet.cli.precheck import check_fit
 from precisionnet.cli.table_options import (
     CompleteRows,
@@ -65,6 +64,7 @@ def check(
     """Say in plain sentences what is in a table and what may mislead a fit; exit code 1 if something must be mended."""
     for table in tables:
         refuse_missing_table(table)
+    from precisionnet.arguments import check_choice
     from precisionnet.cli import console
     from precisionnet.cli.findings import print_findings
     from precisionnet.cli.prepare import load

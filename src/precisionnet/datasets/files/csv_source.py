@@ -74,26 +74,29 @@ class CsvSource:
         columns = {str(position): kind for position, kind in types.items()}
         try:
             # Columns go by their positions: names may be empty, or stand twice.
-            with pa_csv.open_csv(
-                self.path,
-                read_options=pa_csv.ReadOptions(
-                    block_size=block_bytes,
-                    column_names=[str(position) for position in range(len(self.names))],
-                    skip_rows_after_names=self.skipped_rows,
-                ),
-                parse_options=pa_csv.ParseOptions(
-                    delimiter=self.delimiter,
-                    newlines_in_values=True,
-                    invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
-                ),
-                convert_options=pa_csv.ConvertOptions(
-                    column_types=columns,
-                    include_columns=list(columns),
-                    null_values=list(self.null_values),
-                    strings_can_be_null=True,
-                    decimal_point=self.decimal,
-                ),
-            ) as reader:
+            with (
+                self.path.open("rb") as file,
+                pa_csv.open_csv(  # a name that is no UTF-8 is beyond pyarrow
+                    file,
+                    read_options=pa_csv.ReadOptions(
+                        block_size=block_bytes,
+                        column_names=[str(position) for position in range(len(self.names))],
+                        skip_rows_after_names=self.skipped_rows,
+                    ),
+                    parse_options=pa_csv.ParseOptions(
+                        delimiter=self.delimiter,
+                        newlines_in_values=True,
+                        invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
+                    ),
+                    convert_options=pa_csv.ConvertOptions(
+                        column_types=columns,
+                        include_columns=list(columns),
+                        null_values=list(self.null_values),
+                        strings_can_be_null=True,
+                        decimal_point=self.decimal,
+                    ),
+                ) as reader,
+            ):
                 yield from reader
         except pa.ArrowInvalid as error:
             raise self._explained(str(error), block_bytes) from error

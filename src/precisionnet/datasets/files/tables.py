@@ -127,9 +127,17 @@ def _delimited_header(path: Path) -> list[str]:
 def _read_delimited(path: Path, text_columns: list[str]) -> pd.DataFrame:
     delimiter = _split_header(path)[1]
     frame = read_numeric_csv(path, delimiter=delimiter, text_columns=text_columns)
-    frame.columns = [name or f"Unnamed: {i}" for i, name in enumerate(frame.columns)]
+    frame.columns = [name or _stand_in(i, frame.columns) for i, name in enumerate(frame.columns)]
     frame.attrs["certain"] = delimiter == ";"
     return frame
+
+
+def _stand_in(position: int, taken: Collection[str]) -> str:
+    """A name for a column that has none; 'Unnamed: 0' may be taken by one that pandas wrote."""
+    name = f"Unnamed: {position}"
+    while name in taken:
+        name += ".1"
+    return name
 
 
 def find_delimiter(path: Path) -> str:

@@ -87,7 +87,7 @@ def load_regions(
     by_format: dict[str, list[Part]] = {}
     facts = list[Part]()
     for path, header in headers.items():
-        kind, text, own_id = formats[path], _text_columns(header, roles), find(id or "", header)
+        kind, text, own_id = formats[path], _text_columns(header, roles), find(id, header)
         if kind == "freesurfer":
             part = read_freesurfer(path, header)
         elif kind == "ants":
@@ -98,7 +98,7 @@ def load_regions(
             part = read_regions(path, header, kind, own_id, text)
         else:
             roster = "RID" if "adni" in formats.values() else None
-            facts.append(read_facts(path, header, find(roster or "", header) or own_id, kind, text))
+            facts.append(read_facts(path, header, find(roster, header) or own_id, kind, text))
             continue
         by_format.setdefault(kind, []).append(part)
     facts += beside
@@ -185,7 +185,7 @@ def _participants(source: str | Path | pd.DataFrame, id: str | None, roles: Role
     if isinstance(source, pd.DataFrame):
         return facts_of_frame(source, id)
     header = read_header(source)
-    return read_facts(str(source), header, find(id or "", header), "participants", _text_columns(header, roles))
+    return read_facts(str(source), header, find(id, header), "participants", _text_columns(header, roles))
 
 
 def _plain_tables(headers: Headers, id: str | None, roles: Roles) -> Part:

@@ -102,9 +102,9 @@ def assemble(part: Part, roles: Roles, description: str = "") -> Dataset:
     )
 
 
-def find(name: str, columns: Collection[str]) -> str | None:
+def find(name: str | None, columns: Collection[str]) -> str | None:
     """The column of this name; where there is none, the only one that differs in case alone."""
-    if name in columns:
+    if name is None or name in columns:
         return name
     close = [column for column in columns if column.lower() == name.lower()]
     return close[0] if len(close) == 1 else None

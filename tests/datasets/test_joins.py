@@ -1,0 +1,190 @@
+"""A wrong join is worse than a refused one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from precisionnet.datasets import load_adni, load_ants, load_enigma, load_freesurfer, load_table
+from precisionnet.datasets.brain.atlases import DESIKAN
+from precisionnet.errors import InputError
+from tests.datasets.test_loaders import ADNI_ROWS, adni, aparc, label_table
+
+
+def both(folder, ids):
+    return [aparc(folder, side, people=ids) for side in ("lh", "rh")]
+
+
+def people(folder, ids, name="people.csv", **columns):
+    path = folder / name
+    pd.DataFrame({"participant_id": ids, **columns}).to_csv(path, index=False)
+    return path
+
+
+def test_a_number_in_common_makes_nobody_the_same_person(tmp_path):
+    ids = [f"patient{1000 + k}" for k in range(6)] + [f"control{1000 + k}" for k in range(6)]
+    controls = people(tmp_path, ids[6:], age=range(20, 26))
+    data = load_freesurfer(*both(tmp_path, ids), participants=controls)
+    assert list(data.X.index) == ids[6:]
+    assert list(data.y) == list(range(20, 26))
+
+
+@pytest.mark.parametrize("ids", [["siteA_10001", "siteB_10001"], ["siteA/01", "siteB/01"]])
+def test_two_people_with_one_key_are_refused(tmp_path, ids):
+    with pytest.raises(InputError, match="No id of"):
+        load_freesurfer(*both(tmp_path, ids), participants=people(tmp_path, ["10001", "01"], age=[1, 2]))
+
+
+def test_numbers_as_spreadsheets_leave_them(tmp_path):
+    ids = [f"sub-{k:03d}" for k in (1, 20, 160)]
+    for written in (["1", "20", "160"], ["1.0", "20.0", "160.0"], ["001", "020", "160"]):
+        data = load_freesurfer(*both(tmp_path, ids), participants=people(tmp_path, written, age=[10, 20, 30]))
+        assert list(data.y) == [10, 20, 30]
+
+
+def test_many_rows_without_a_partner_on_both_sides_are_a_doubt(tmp_path):
+    ids = [f"s{k}" for k in range(10)]
+    other = [f"s{k}" for k in range(6)] + [f"S{k}" for k in range(6, 10)]
+    data = load_freesurfer(*both(tmp_path, ids), participants=people(tmp_path, other, age=range(10)))
+    assert len(data) == 6
+    assert "are their ids written differently" in data.doubts[0]
+
+
+def test_sessions_find_their_own_row(tmp_path):
+    ids = ["sub-1_ses-1", "sub-1_ses-2", "sub-2_ses-1"]
+    table = people(tmp_path, ["sub-1", "sub-1", "sub-2"], session_id=["ses-1", "ses-2", "1"], age=[10, 12, 30])
+    data = load_freesurfer(*both(tmp_path, ids), participants=table)
+    assert list(data.y) == [10, 12, 30]
+    assert list(data.groups) == ["sub-1", "sub-1", "sub-2"]
+
+
+def test_sessions_and_runs_in_a_plain_table_are_of_one_person(tmp_path):
+    ids = ["sub-1_ses-1", "sub-1_ses-2", "sub-2_run-1", "sub-2_run-2", "sub-3"]
+    pd.DataFrame({"id": ids, "a": range(5), "b": [3, 1, 4, 1, 5]}).to_csv(tmp_path / "t.csv", index=False)
+    assert list(load_table(tmp_path / "t.csv", id="id").groups) == ["sub-1", "sub-1", "sub-2", "sub-2", "sub-3"]
+
+
+def enigma(path, ids, measure, regions=DESIKAN, sides="LR", scale=1.0):
+    names = [f"{side}_{r}_{measure}" for side in sides for r in regions]
+    frame = pd.DataFrame(scale * np.random.default_rng(0).uniform(1, 4, (len(ids), len(names))), columns=names)
+    frame.insert(0, "SubjID", ids)
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_two_measures_stand_side_by_side_and_two_cohorts_below_each_other(tmp_path):
+    ids = ["a", "b", "c"]
+    thick, area = enigma(tmp_path / "T.csv", ids, "thickavg"), enigma(tmp_path / "S.csv", ids, "surfavg", scale=1000)
+    data = load_enigma(thick, area)
+    assert data.X.shape == (3, 136)
+    assert {"lh_insula_thickness", "lh_insula_area"} <= set(data.X.columns)
+    more = load_enigma(thick, enigma(tmp_path / "U.csv", ["d", "e"], "thickavg"))
+    assert more.X.shape == (5, 68)
+    assert more.measure == "thickness"
+    again = load_enigma(thick, enigma(tmp_path / "V.csv", ["c", "d"], "thickavg"))
+    assert any("taken for different people" in note for note in again.notes)
+    left, right = (
+        enigma(tmp_path / "L.csv", ids, "thickavg", sides="L"),
+        enigma(tmp_path / "R.csv", ids, "thickavg", sides="R"),
+    )
+    assert load_enigma(left, right).X.shape == (3, 68)
+
+
+def test_columns_that_are_nearly_regions_are_said(tmp_path):
+    path = enigma(tmp_path / "T.csv", ["a", "b"], "thickavg")
+    path.write_text(path.read_text().replace("L_bankssts_thickavg", "L_banksts_thickavg"))
+    data = load_enigma(path)
+    assert data.X.shape == (2, 67)
+    assert any("'L_banksts_thickavg'" in note and "named like a region" in note for note in data.notes)
+
+
+def test_a_few_region_columns_do_not_make_a_table_of_regions(tmp_path):
+    frame = pd.DataFrame(
+        {"p1": [1.0, 2], "p2": [2.0, 1], "L_insula_thickavg": [2.0, 3], "eTIV": [1e6, 2e6], "age": [1, 2]}
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    data = load_table(tmp_path / "t.csv", target="age")
+    assert list(data.X.columns) == ["p1", "p2", "L_insula_thickavg"]  # but a total is none, where there are regions
+    assert any("'eTIV'" in note for note in data.notes)
+
+
+def test_the_id_that_was_named_counts_in_every_format(tmp_path):
+    path = label_table(tmp_path / "t.csv", [1, 2, 3, 4], "007", [1, 2, 1, 2], [25, 61, 25, 61])
+    frame = pd.read_csv(path, dtype={"SITE": str}).rename(columns={"ID": "code"}).assign(code=["x", "x", "y", "y"])
+    frame.to_csv(path, index=False)
+    data = load_ants(path, id="code")
+    assert list(data.groups) == ["x", "x", "y", "y"]
+    assert list(data.site) == ["007"] * 4
+    for load in (load_ants, load_table):
+        with pytest.raises(InputError, match="No table has a column 'nonsense'"):
+            load(path, id="nonsense")
+
+
+def test_names_of_columns_may_differ_in_case_and_may_be_the_files_own(tmp_path):
+    pd.DataFrame({"Diagnosis": ["a", "b"], "SITE": ["x", "y"], "p": [1, 2], "q": [2, 1]}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    data = load_table(tmp_path / "t.csv", target="diagnosis", site="site")
+    assert (list(data.y), list(data.site), list(data.X.columns)) == (["a", "b"], ["x", "y"], ["p", "q"])
+    region = load_freesurfer(*both(tmp_path, ["a", "b"]), target="lh_insula_thickness")
+    assert region.X.shape == (2, 67)
+
+
+def test_what_is_dropped_is_gone_and_the_target_is_no_feature(tmp_path):
+    pd.DataFrame({"a": [1, 2], "b": [2, 1], "age": [3, 4], "age_months": [36, 48]}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    data = load_table(tmp_path / "t.csv", target="age", drop=["age_months"])
+    assert data.covariates is None
+    with pytest.raises(InputError, match="'age' is named as a feature and as target"):
+        load_table(tmp_path / "t.csv", target="age", features=["a", "age"])
+    with pytest.raises(InputError, match="'a' stands more than once in features"):
+        load_table(tmp_path / "t.csv", features=["a", "a"])
+
+
+def test_adni_is_joined_by_its_roster_id_whatever_else_is_called_id(tmp_path):
+    table = adni(tmp_path / "UCSF.csv", ADNI_ROWS)
+    demographics = pd.DataFrame({"ID": [8, 7], "RID": ["0007", "8.0"], "PTDOBMM": [6, 1], "PTDOBYY": [1941, 1931]})
+    demographics.to_csv(tmp_path / "PTDEMOG.csv", index=False)
+    for data in (
+        load_adni(table, tmp_path / "PTDEMOG.csv"),
+        load_table(table, tmp_path / "PTDEMOG.csv", target="age"),
+    ):
+        np.testing.assert_allclose(data.y.loc[["7", "8"]], [70.0, 81.0], atol=0.1)
+
+
+def test_adni_unknown_dates_and_codes_give_no_age(tmp_path):
+    rows = [(7, "m12", None, "Pass", "ADNI2"), (8, "bl", "2011-01-01", "Pass", "ADNI2")]
+    people_ = pd.DataFrame({"RID": [7, 8], "VISCODE": "bl", "AGE": [70, 80], "EXAMDATE": ["2005-01-01", "2010-01-01"]})
+    data = load_adni(adni(tmp_path / "U.csv", rows), people_)
+    assert np.isnan(data.y.loc["7"])
+    assert data.y.loc["8"] == pytest.approx(81, abs=0.01)
+    assert any("not known for 1 scans" in note for note in data.notes)
+    born = pd.DataFrame({"RID": [7, 8], "PTDOBMM": [-4, -4], "PTDOBYY": [-4, 1930]})
+    ages = load_adni(tmp_path / "U.csv", born).y
+    assert ages.isna().tolist() == [True, False]
+    assert ages.loc["8"] == pytest.approx(80.5, abs=0.1)
+
+
+def test_adni_diagnosis_is_that_of_the_visit_nearest_to_the_scan(tmp_path):
+    table = adni(tmp_path / "U.csv", [(7, "m84", "2012-01-10", "Pass", "ADNI2")])
+    visits = pd.DataFrame(
+        {
+            "RID": 7,
+            "VISCODE": ["bl", "m84"],
+            "EXAMDATE": ["2005-01-01", "2012-01-01"],
+            "AGE": 70,
+            "DX": ["CN", "Dementia"],
+        }
+    )
+    data = load_adni(table, visits, target="DX")
+    assert list(data.y) == ["Dementia"]
+    assert data.covariates["age"].iloc[0] == pytest.approx(77.0, abs=0.05)
+    visits.to_csv(tmp_path / "ADNIMERGE.csv", index=False)
+    pd.DataFrame({"RID": [7], "MMSE": [29]}).to_csv(tmp_path / "MMSE.csv", index=False)
+    data = load_table(table, tmp_path / "ADNIMERGE.csv", tmp_path / "MMSE.csv", target="age")
+    assert data.y.iloc[0] == pytest.approx(77.0, abs=0.05)
+    assert data.covariates["MMSE"].iloc[0] == 29
+    late = visits[visits.VISCODE == "m84"]
+    assert load_adni(table, late).y.isna().all() or "as it stands" in " ".join(load_adni(table, late).notes)
