@@ -77,16 +77,18 @@ def _cases() -> Iterator[Row]:
 
 
 def write_csv(path: Path, n_rows: int, n_columns: int) -> None:
-    """Normal numbers with five decimals: about eight bytes each, as many as in memory."""
+    """An id, and normal numbers with five decimals: about eight bytes each, as many as in memory."""
     import pyarrow as pa
     from pyarrow import csv as pa_csv
 
     rng = np.random.default_rng(0)
-    schema = _schema(n_columns)
+    schema = _schema(n_columns).insert(0, pa.field("id", pa.string()))
     with pa_csv.CSVWriter(path, schema) as file:
         for first in range(0, n_rows, ROWS_AT_A_TIME):
-            block = np.round(rng.standard_normal((n_columns, min(ROWS_AT_A_TIME, n_rows - first))), 5)
-            file.write_batch(pa.RecordBatch.from_arrays([pa.array(column) for column in block], schema=schema))
+            rows = range(first, min(first + ROWS_AT_A_TIME, n_rows))
+            block = np.round(rng.standard_normal((n_columns, len(rows))), 5)
+            columns = [pa.array([f"s{row:06d}" for row in rows]), *(pa.array(column) for column in block)]
+            file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
 
 
 def write_parquet(path: Path, n_rows: int, n_columns: int, *, one_group: bool) -> None:
@@ -139,7 +141,7 @@ def _read_csv() -> Callable[[Path], int]:
     """Import now, read when called; the whole way to a data set with a target."""
     from precisionnet.datasets import load_table
 
-    return lambda path: len(load_table(path, target="x0"))
+    return lambda path: len(load_table(path, target="x0", id="id"))
 
 
 def _stream_parquet() -> Callable[[Path], int]:
