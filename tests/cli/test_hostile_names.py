@@ -158,6 +158,7 @@ def test_hostile_file_names_that_are_not_there(precisionnet, tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such a file name")
 def test_a_file_name_that_is_no_unicode(hostile, tmp_path):
     """In a process of its own: names like this arrive as half characters, which no stream can encode."""

@@ -321,6 +321,7 @@ def test_the_objective_does_not_depend_on_what_predicts(gaussian):
     assert (PNNRegressor("vnn", **QUICK).fit(gaussian.X, gaussian.y).history_["coupling_term"] == 0).all()
 
 
+@pytest.mark.slow
 def test_a_fit_is_the_same_with_one_thread_and_with_two():
     """Two processes: the number of threads BLAS starts with is the environment's."""
     code = (

@@ -32,6 +32,7 @@ def test_pipeline_and_grid_search(gaussian):
     assert grid.best_estimator_[-1].precision_.shape == (8, 8)
 
 
+@pytest.mark.slow
 def test_cross_val_predict_is_the_same_in_one_process_and_in_two(gaussian):
     model = PNNRegressor(max_epochs=3, random_state=0)
     alone = cross_val_predict(model, gaussian.X, gaussian.y, cv=3)

@@ -69,7 +69,13 @@ def read_adni(path: str, header: Sequence[str]) -> Part:
 
 def rids(column: pd.Series[Any]) -> pd.Series[Any]:
     """ADNI's roster ids, one way of writing them: '0023', '23.0' and 23 are '23'."""
-    return column.astype(str).str.strip().str.replace(r"\.0+$", "", regex=True).str.lstrip("0").rename("RID")
+    return (
+        column.astype(str)
+        .str.strip()
+        .str.replace(r"\.0+$", "", regex=True)
+        .str.replace(r"^0+(?=.)", "", regex=True)
+        .rename("RID")
+    )
 
 
 def read_regions(
