@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from precisionnet.datasets import Dataset
 from precisionnet.experiments import measure
 from precisionnet.report import render
 
@@ -38,7 +39,7 @@ def browser(tmp_path_factory):
 def page(request, gaussian, classes, tmp_path_factory):
     y = gaussian.y if request.param == "regression" else classes
     X = gaussian.X.rename(columns={"x0": "a_very_long_region_name_of_the_kind_that_atlases_have_thickness"})
-    result = measure(X, y, request.param, {"max_epochs": 3})
+    result = measure(Dataset(X, y), request.param, {"max_epochs": 3})
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(render(result, "table.csv", "2026-01-01"), encoding="utf-8")
     return path

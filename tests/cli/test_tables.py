@@ -56,6 +56,9 @@ def test_another_measure_unit_or_half_is_not_predicted_in_silence(precisionnet, 
     assert re.search("holds area of cortical regions", done.sentence), done.sentence
     done = precisionnet("predict", tmp_path / "o", lh)
     assert done.code == 2
+    broken = tmp_path / "broken.tsv"
+    broken.write_text(re.sub(r"(sub-03\t)[^\t]*", r"\1oops", lh.read_text()))
+    assert "'oops' in row 4" in precisionnet("predict", tmp_path / "o", broken, rh).sentence
     micrometres = tables(tmp_path, scale=1000, name="um")
     done = precisionnet("predict", tmp_path / "o", *micrometres[:2], "-o", tmp_path / "p.csv")
     assert re.search("Warning: Half of the values lie more than .* standard deviations", done.sentence), done.sentence

@@ -83,7 +83,8 @@ def test_two_measures_stand_side_by_side_and_two_cohorts_below_each_other(tmp_pa
     assert more.X.shape == (5, 68)
     assert more.measure == "thickness"
     again = load_enigma(thick, enigma(tmp_path / "V.csv", ["c", "d"], "thickavg"))
-    assert any("taken for different people" in note for note in again.notes)
+    assert any("further scans of the same people" in doubt for doubt in again.doubts)
+    assert again.groups.nunique() == 4
     left, right = (
         enigma(tmp_path / "L.csv", ids, "thickavg", sides="L"),
         enigma(tmp_path / "R.csv", ids, "thickavg", sides="R"),
@@ -137,7 +138,7 @@ def test_what_is_dropped_is_gone_and_the_target_is_no_feature(tmp_path):
     )
     data = load_table(tmp_path / "t.csv", target="age", drop=["age_months"])
     assert data.covariates is None
-    with pytest.raises(InputError, match="'age' is named as a feature and as target"):
+    with pytest.raises(InputError, match="'age' is named as target and as features"):
         load_table(tmp_path / "t.csv", target="age", features=["a", "age"])
     with pytest.raises(InputError, match="'a' stands more than once in features"):
         load_table(tmp_path / "t.csv", features=["a", "a"])
@@ -188,3 +189,89 @@ def test_adni_diagnosis_is_that_of_the_visit_nearest_to_the_scan(tmp_path):
     assert data.covariates["MMSE"].iloc[0] == 29
     late = visits[visits.VISCODE == "m84"]
     assert load_adni(table, late).y.isna().all() or "as it stands" in " ".join(load_adni(table, late).notes)
+
+
+def test_a_data_frame_without_names_is_not_joined_by_its_counter(tmp_path):
+    ids = [f"sub-{k:03d}" for k in range(1, 11)]
+    table = pd.DataFrame({"Subject ID": ids, "age": range(101, 111)})
+    with pytest.raises(InputError, match="no column that names its rows"):
+        load_freesurfer(*both(tmp_path, ids), participants=table)
+    for good in (table.set_index("Subject ID"), table.rename(columns={"Subject ID": "code"})):
+        data = load_freesurfer(*both(tmp_path, ids), participants=good, id="CODE" if "code" in good else None)
+        assert list(data.y) == list(range(101, 111))
+
+
+def test_sessions_are_never_joined_to_other_sessions(tmp_path):
+    lh = aparc(tmp_path, "lh", people=["sub-01_ses-1", "sub-02_ses-1"])
+    with pytest.raises(InputError, match="No id of"):
+        load_freesurfer(lh, aparc(tmp_path, "rh", people=["sub-01_ses-2", "sub-02_ses-2"]))
+    half = load_freesurfer(lh, aparc(tmp_path, "rh", people=["sub-01_ses-2", "sub-02_ses-01"]))
+    assert list(half.X.index) == ["sub-02_ses-1"]
+    scans = ["sub-02_ses-01", "sub-02_ses-02", "sub-03_ses-02"]
+    table = people(tmp_path, ["sub-02", "sub-03"], Session=["ses-02", "2"], age=[20, 30])
+    data = load_freesurfer(*both(tmp_path, scans), participants=table)
+    assert data.y.to_dict() == {"sub-02_ses-02": 20, "sub-03_ses-02": 30}
+
+
+def test_waves_of_the_same_people_are_kept_together_and_find_their_participants(tmp_path):
+    ids = [f"S{k:02d}" for k in range(30)]
+    waves = [enigma(tmp_path / f"wave{n}.csv", ids, "thickavg") for n in (1, 2)]
+    data = load_enigma(*waves, participants=people(tmp_path, ids, age=range(30)))
+    assert len(data) == 60
+    assert data.groups.nunique() == 30
+    assert (data.y.to_numpy() == np.tile(np.arange(30), 2)).all()
+    parts = data.split(seed=0)
+    assert not set(parts.train.groups) & set(parts.test.groups)
+
+
+def test_folders_and_years_are_not_people(tmp_path):
+    for scans, others in (
+        (["siteA/01", "siteB/02"], ["siteB/01", "siteA/02"]),
+        (["anna_20190102", "bob_20190103"], ["carl_20190102", "dora_20190103"]),
+    ):
+        with pytest.raises(InputError, match="No id of"):
+            load_freesurfer(*both(tmp_path, scans), participants=people(tmp_path, others, age=[1, 2]))
+
+
+def test_measures_of_two_formats_are_told_apart(tmp_path):
+    ids = ["a", "b", "c"]
+    aparc(tmp_path, "lh", people=ids)
+    right = enigma(tmp_path / "right.csv", ids, "area", sides="R", scale=1000)
+    data = load_table(tmp_path / "lh.aparc.thickness.tsv", right)
+    assert data.measure == ""
+    assert {"lh_insula_thickness", "rh_insula_area"} <= set(data.X.columns)
+
+
+def test_a_column_named_like_an_id_is_doubted(tmp_path):
+    pd.DataFrame({"subject": [1, 1, 2], "a": [1, 2, 3.5], "y": [1, 2, 3]}).to_csv(tmp_path / "t.csv", index=False)
+    assert "'subject' is named like an id" in load_table(tmp_path / "t.csv", target="y").doubts[0]
+    assert load_table(tmp_path / "t.csv", target="y", id="subject").doubts == ()
+
+
+@pytest.mark.parametrize("roles", [{"drop": ["y"]}, {"site": "y"}, {"id": "y"}, {"features": ["a", "b"], "drop": "b"}])
+def test_a_column_has_one_role(tmp_path, roles):
+    pd.DataFrame({"a": [1, 2], "b": [2, 1], "y": [1, 2]}).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(InputError, match="it can only be one of them"):
+        load_table(tmp_path / "t.csv", target="y", **roles)
+    assert list(load_table(tmp_path / "t.csv", target="y", drop="b").X.columns) == ["a"]
+
+
+def test_adni_scans_without_a_date_get_no_date_from_elsewhere(tmp_path):
+    rows = [(3, "bl", "2012-01-01", "Pass", "ADNI2"), (3, "m12", "2013-01-05", "Pass", "ADNI2")]
+    table = adni(tmp_path / "U.csv", rows)
+    visits = pd.DataFrame(
+        {
+            "RID": 3,
+            "VISCODE": ["bl", "m12", "m24"],
+            "EXAMDATE": ["2012-01-01", None, "2014-01-01"],
+            "AGE": 65.0,
+            "DX": ["CN", "MCI", "AD"],
+        }
+    )
+    data = load_adni(table, visits, target="DX", scans="all")
+    assert list(data.y) == ["CN", "MCI"]  # by visit code, though its date is not known
+    np.testing.assert_allclose(data.covariates["age"], [65, 66.01], atol=0.01)
+    pd.read_csv(table).drop(columns="EXAMDATE").to_csv(tmp_path / "undated.csv", index=False)
+    undated = load_adni(tmp_path / "undated.csv", visits, target="DX", scans="all")
+    assert list(undated.y) == ["CN", "MCI"]
+    assert any("as it stands" in note for note in undated.notes)

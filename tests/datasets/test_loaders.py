@@ -97,14 +97,14 @@ def test_sessions_are_scans_of_one_person_and_find_their_participant(tmp_path):
     data = load_freesurfer(*tables, participants=participants(tmp_path))
     assert list(data.groups) == ["sub-01", "sub-01", "sub-02"]
     np.testing.assert_array_equal(data.y, [31.5, 31.5, np.nan])
-    assert any("were matched without 'sub-', session, folder" in note for note in data.notes)
+    assert any("were matched by person" in note for note in data.notes)
 
 
 def test_one_hemisphere_alone_is_said(tmp_path):
     data = load_freesurfer(aparc(tmp_path, "lh"))
     assert data.X.shape == (3, 34)
     assert data.y is None
-    assert "holds the left hemisphere only" in " ".join(data.notes)
+    assert "Only the left hemisphere" in " ".join(data.notes)
 
 
 def test_mixed_hemispheres_atlases_and_measures_are_refused(tmp_path):

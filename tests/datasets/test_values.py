@@ -57,6 +57,12 @@ def test_thickness_with_three_decimals_and_commas(tmp_path):
         load(tmp_path, "a\tb\ty\n1\t2\t20,125\n2\t2\t30,250\n", "t.tsv")
 
 
+def test_commas_beside_decimal_points_are_not_decimal(tmp_path):
+    for text in ("a;b;y\n2.41;1,234;1\n2.5;2,345;2\n", "a;b;y\n2,41;1.234;1\n2,01;987;2\n"):
+        with pytest.raises(InputError, match="decimal commas, or thousands"):
+            load(tmp_path, text)
+
+
 def test_digits_of_other_scripts_are_text_and_not_a_traceback(tmp_path):
     for digit in ("３", "٣"):
         with pytest.raises(InputError, match="Column 'b' holds text"):

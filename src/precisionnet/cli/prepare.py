@@ -10,8 +10,11 @@ import numpy as np
 from precisionnet.cli import console
 from precisionnet.cli.findings import report_findings
 from precisionnet.datasets import Dataset, check_target, guess_task, load_table, refuse_unusable
+from precisionnet.datasets.brain.regions import parse_region
 from precisionnet.datasets.checks import Finding, check_dataset
 from precisionnet.datasets.columns import MIN_ROWS
+from precisionnet.datasets.files.tables import read_header
+from precisionnet.datasets.loading.formats import OF_REGIONS, recognise
 from precisionnet.errors import InputError, some
 from precisionnet.types import FloatArray, TaskName
 
@@ -50,22 +53,23 @@ def prepare(
 
 def rows_to_predict(paths: list[str], id_column: str | None, names: list[str]) -> Dataset:
     """The model's columns: under the names of the regions where the tables hold regions, else as they stand."""
-    try:
-        data = named_by_measure(load_table(*paths, id=id_column))
+    of_regions = any(recognise(read_header(path)) in OF_REGIONS for path in paths)
+    if of_regions and any(parse_region(name) is not None for name in names):
+        try:
+            data = named_by_measure(load_table(*paths, id=id_column))
+        except InputError:
+            if set(names) <= {name for path in paths for name in read_header(path)}:
+                return load_table(*paths, id=id_column, features=names, format="table")
+            raise
         if set(names) <= set(data.X.columns):
             return replace(data, X=data.X[names])
-        measured = data.measure
-    except InputError:
-        measured = ""
-    try:
-        return load_table(*paths, id=id_column, features=names, format="table")
-    except InputError as error:
-        if measured:
+        if not set(names) <= {name for path in paths for name in read_header(path)}:
             raise InputError(
-                f"Table {paths[0]!r} holds {measured} of cortical regions, and the model's columns ({some(names)}) are "
-                "not all among them: give tables of what it was fitted on, the same measure and both hemispheres."
-            ) from error
-        raise
+                f"Table {paths[0]!r} holds {data.measure or 'several measures'} of cortical regions, and the model's "
+                f"columns ({some(names)}) are not all among them: give tables of what it was fitted on, the same "
+                "measure and both hemispheres."
+            )
+    return load_table(*paths, id=id_column, features=names, format="table")
 
 
 def named_by_measure(data: Dataset) -> Dataset:

@@ -8,8 +8,9 @@ import pandas as pd
 
 from precisionnet.datasets.checks.finding import Finding, counted
 from precisionnet.datasets.dataset import Dataset
-from precisionnet.errors import shown
+from precisionnet.errors import shown, some
 
+FEWEST_PEOPLE = 3
 ROWS_PER_COLUMN = 5
 """Below this many rows a column, correlations are so noisy that the edges change with the sample."""
 
@@ -45,17 +46,18 @@ def people(data: Dataset) -> list[Finding]:
     who = data.groups if data.groups is not None else pd.Series(data.X.index, dtype=object)
     scans = who.astype(str).value_counts()
     several = scans[scans > 1]
-    if len(several) and len(scans) > 1:
+    if len(several) and len(scans) >= FEWEST_PEOPLE:
         name = min(several.index[several == several.iloc[0]])
         sentence = (
             f"{counted(len(several), 'person', 'people')} of {len(scans):,} {'has' if len(several) == 1 else 'have'} "
             f"several scans (at most {several.iloc[0]}: {shown(name)}); a split keeps the scans of a person together."
         )
         return [Finding("note", "people", sentence)]
-    if len(scans) == 1 and len(data) > 1:
-        return [
-            Finding("error", "people", f"All rows are of one person ({shown(scans.index[0])}): no split is possible.")
-        ]
+    if len(scans) < FEWEST_PEOPLE and len(data) > len(scans):
+        few = "one person" if len(scans) == 1 else f"{len(scans)} people"
+        listed = some(scans.index.tolist())
+        sentence = f"All rows are of {few} ({listed}): a split by person needs at least {FEWEST_PEOPLE} people."
+        return [Finding("error", "people", sentence)]
     own = data.groups is None or bool((data.groups.astype(str).to_numpy() == data.X.index.astype(str)).all())
     if own and not pd.api.types.is_numeric_dtype(data.X.index.dtype):
         stripped = data.X.index.astype(str).map(lambda name: _SESSION.sub("", name))

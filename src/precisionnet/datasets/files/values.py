@@ -92,10 +92,12 @@ def decimal_points(frame: pd.DataFrame, path: str, *, certain: bool, spare: Coll
     """Write decimal commas as points, in place, and say so.
 
     A comma is decimal where the file is cut by semicolons (``certain``), or where one of its columns cannot be read
-    otherwise: '2,41' can, '2,413' may be two thousand.
+    otherwise: '2,41' can, '2,413' may be two thousand. Where any column has decimal points, no comma is decimal.
     """
     candidates, proved = list[str](), certain
     for name, column in frame.items():
+        if pd.api.types.is_float_dtype(column.dtype) and bool((column.dropna() % 1 != 0).any()):
+            return []
         if name in spare or not (column.dtype == object or isinstance(column.dtype, pd.StringDtype)):
             continue
         cells = _stripped(column)
@@ -109,7 +111,7 @@ def decimal_points(frame: pd.DataFrame, path: str, *, certain: bool, spare: Coll
     for name in candidates:
         frame[name] = frame[name].map(lambda cell: cell.replace(",", ".") if isinstance(cell, str) else cell)
     which, have = ("Column", "has") if len(candidates) == 1 else ("Columns", "have")
-    return [f"{which} {some(candidates)} of {path!r} {have} decimal commas and was read so."]
+    return [f"{which} {some(candidates)} of {path!r} {have} decimal commas, read as points."]
 
 
 def refuse_text(values: dict[str, Numbers], frame: pd.DataFrame, path: str, way: str) -> None:

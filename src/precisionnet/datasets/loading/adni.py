@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from precisionnet.arguments import check_choice
+from precisionnet.datasets.files.tables import as_text
 from precisionnet.datasets.loading.parts import Part
 from precisionnet.errors import InputError, some
 
@@ -82,6 +83,7 @@ def _scan_ids(facts: pd.DataFrame) -> pd.Series[Any]:
     visit = next((name for name in ("VISCODE2", "VISCODE", "EXAMDATE") if name in facts.columns), None)
     if visit is None or not rid.duplicated().any():
         return rid
-    label = rid + "_" + facts[visit].astype(str)
+    nth_scan = (rid.groupby(rid).cumcount() + 1).astype(str)
+    label = rid + "_" + as_text(facts[visit]).where(facts[visit].notna(), nth_scan).astype(str)
     nth = label.groupby(label).cumcount() + 1
     return label.where(~label.duplicated(keep=False), label + "_" + nth.astype(str))

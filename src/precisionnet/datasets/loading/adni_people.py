@@ -15,13 +15,16 @@ from precisionnet.datasets.loading.readers import rids
 from precisionnet.errors import InputError, some
 
 DAYS_A_YEAR = 365.25
+HALF_A_YEAR = 183
+VISIT = ("VISCODE", "VISCODE2", "EXAMDATE")
+"""What says when a visit was."""
 FIRST_VISITS = ("bl", "sc", "scmri", "v01", "v03")
 
 
 def with_demographics(part: Part, demographics: Part) -> Part:
     """Scans with what ADNIMERGE, PTDEMOG or another table by RID says of their person, and ``age`` at the scan.
 
-    Of several visits the one nearest to the scan counts, and the first one where there are no dates.
+    Of several visits that of the scan counts, else the nearest by date, and the first where there are no dates.
     """
     assert demographics.ids is not None
     visits = demographics.facts.assign(RID=rids(demographics.ids))
@@ -35,24 +38,44 @@ def with_demographics(part: Part, demographics: Part) -> Part:
     part = part.keep(
         known, f"scans have no row in {demographics.path!r} and were left out ({some(rid[~known].tolist())})"
     )
-    nearest = _nearest_visit(part.facts, visits)
-    new = [c for c in nearest.columns if c not in part.facts.columns and c.lower() != "age"]
-    part = part.with_facts(**{str(c): nearest[c] for c in new})
-    if visits["RID"].duplicated().any():
-        how = "nearest to the scan" if "EXAMDATE" in visits.columns else "first"
-        part = part.noting(f"{demographics.path!r} has several visits a person: the {how} counts.")
-    age, how = _age_at_scan(part.facts["RID"], scan_dates(part.facts), visits, demographics.path)
+    scan = scan_dates(part.facts)
+    visit, how = _visit_of_scan(part.facts, visits)
+    new = [c for c in visit.columns if c not in part.facts.columns and c.lower() != "age" and c not in VISIT]
+    part = part.with_facts(**{str(c): visit[c] for c in new})
+    if new and visits["RID"].duplicated().any():
+        part = part.noting(f"{demographics.path!r} has several visits a person; a scan got {how}.")
+    age, how = _age_at_scan(part.facts["RID"], scan, visits, demographics.path)
     return part if age is None else part.with_facts(age=age).noting(how)
 
 
-def _nearest_visit(scans: pd.DataFrame, visits: pd.DataFrame) -> pd.DataFrame:
-    """A row a scan."""
-    visits = _first_visits_first(visits).assign(_day=lambda table: scan_dates(table))
-    wanted = pd.DataFrame({"RID": scans["RID"], "_scan": scan_dates(scans), "_row": range(len(scans))})
+def _visit_of_scan(scans: pd.DataFrame, visits: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """A row a scan, and how it was found."""
+    visits = _first_visits_first(visits).assign(_day=lambda table: scan_dates(table), _code=_codes)
+    wanted = pd.DataFrame(
+        {"RID": scans["RID"], "_scan": scan_dates(scans), "_row": range(len(scans)), "_own": _codes(scans)}
+    )
     pairs = wanted.merge(visits, on="RID", how="left")
+    pairs["_other"] = (pairs["_own"] == "") | (pairs["_own"] != pairs["_code"])
     pairs["_far"] = (pairs["_day"] - pairs["_scan"]).abs().dt.days.fillna(np.inf)
-    nearest = pairs.sort_values("_far", kind="stable").drop_duplicates("_row").sort_values("_row")
-    return nearest.drop(columns=["_day", "_scan", "_row", "_far"]).reset_index(drop=True)
+    best = pairs.sort_values(["_other", "_far"], kind="stable").drop_duplicates("_row").sort_values("_row")
+    same, dated = ~best["_other"], best["_other"] & np.isfinite(best["_far"])
+    ways = {
+        "that of its own visit code": int(same.sum()),
+        "the nearest by date": int((dated & (best["_far"] <= HALF_A_YEAR)).sum()),
+        "the nearest by date, more than half a year away": int((dated & (best["_far"] > HALF_A_YEAR)).sum()),
+        "the first, for want of dates": int((best["_other"] & ~dated).sum()),
+    }
+    said = ", ".join(f"{way} ({n})" for way, n in ways.items() if n)
+    return best[[c for c in visits.columns if c not in ("_day", "_code")]].reset_index(drop=True), said
+
+
+def _codes(table: pd.DataFrame) -> pd.Series[str]:
+    """Visit codes, one way of writing the first visit; empty where there is none."""
+    name = next((c for c in ("VISCODE2", "VISCODE") if c in table.columns), None)
+    if name is None:
+        return pd.Series("", index=table.index)
+    code = table[name].astype("string").str.strip().str.lower().fillna("")
+    return code.mask(code.isin(FIRST_VISITS), "bl").astype(object)
 
 
 def _first_visits_first(visits: pd.DataFrame) -> pd.DataFrame:

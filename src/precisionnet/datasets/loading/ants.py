@@ -7,28 +7,26 @@ tears a pair apart (and puts a few strangers together, which costs nothing).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from precisionnet.datasets.files.tables import as_text
-from precisionnet.datasets.loading.assembling import Roles, find
-from precisionnet.datasets.loading.parts import Part
+from precisionnet.datasets.loading.assembling import find
+from precisionnet.datasets.loading.parts import PERSON, Part
 
 KIRBY = "kirby"
-PERSON = "person of the scan"
 
 
-def pair_kirby(part: Part, roles: Roles) -> tuple[Part, Roles]:
-    """Say who the Kirby rows are of, where there are any and nothing else says it."""
+def pair_kirby(part: Part) -> Part:
+    """Say who the Kirby rows are of, where there are any."""
     names = [find(name, part.facts.columns) for name in ("SITE", "SEX", "AGE")]
-    if None in names or part.ids is None or roles.person is not None:
-        return part, roles
+    if None in names or part.ids is None:
+        return part
     site, sex, age = (as_text(part.facts[name]) for name in names if name is not None)
     is_kirby = site.str.lower() == KIRBY
     if not is_kirby.any():
-        return part, roles
-    person = part.ids.where(~is_kirby, "kirby-sex" + sex.astype(str) + "-age" + age.astype(str))
+        return part
+    person = part.facts[PERSON] if PERSON in part.facts.columns else part.ids
+    person = person.where(~is_kirby, "kirby-sex" + sex.astype(str) + "-age" + age.astype(str))
     note = (
         f"{int(is_kirby.sum())} Kirby rows are scan and rescan without a person id: rows of equal sex and age count as "
         "one person."
     )
-    return part.with_facts(**{PERSON: person}).noting(note), replace(roles, person=PERSON)
+    return part.with_facts(**{PERSON: person}).noting(note)

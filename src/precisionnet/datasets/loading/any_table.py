@@ -19,7 +19,7 @@ from precisionnet.datasets.loading.assembling import AUTO, SITE_NAMES, Roles, as
 from precisionnet.datasets.loading.formats import OF_REGIONS, RECOGNISERS, check_format, expect, guess_id, recognise
 from precisionnet.datasets.loading.freesurfer import join_hemispheres
 from precisionnet.datasets.loading.participants import read_participants
-from precisionnet.datasets.loading.parts import Part, combine, join
+from precisionnet.datasets.loading.parts import Part, apart, combine, join
 from precisionnet.datasets.loading.readers import (
     facts_of_frame,
     read_adni,
@@ -60,6 +60,9 @@ def load_table(
     ids do. ``regions="dkt62"`` keeps the 62 regions of the DKT protocol out of Desikan-Killiany's 68.
     """
     check_format(format)
+    drop = [drop] if isinstance(drop, str) else list(drop)
+    features = [features] if isinstance(features, str) else features
+    _one_role({"target": target, "id": id, "site": site}, drop, features or ())
     headers = {path: read_header(path) for path in flatten(paths)}
     formats = {path: _format_of(path, headers, format) for path in headers}
     roles = _as_written(Roles(target, person, site, covariates, drop, regions, features), headers)
@@ -111,11 +114,15 @@ def load_regions(
             one = functools.reduce(with_demographics, facts, one)
             facts, roles = [], replace(roles, person=roles.person or "RID")
         elif kind == "ants":
-            one, roles = pair_kirby(combine(parts), roles)
+            one = pair_kirby(combine(parts))
         else:
             one = combine(parts)
         whole.append(one)
-    return assemble(functools.reduce(join, [*whole, *facts]), roles)
+    joined = functools.reduce(join, [*apart(whole), *facts])
+    sides = {name[:2] for name in joined.features.columns}
+    if sides in ({"lh"}, {"rh"}):
+        joined = joined.noting(f"Only the {'left' if sides == {'lh'} else 'right'} hemisphere is there.")
+    return assemble(joined, roles)
 
 
 def flatten(paths: Iterable[Paths]) -> list[str]:
@@ -142,6 +149,17 @@ def _format_of(path: str, headers: Headers, format: str) -> str:
     if not beside:
         expect(format, headers[path], path)
     return recognise(headers[path])
+
+
+def _one_role(named: dict[str, str | None], drop: Sequence[str], features: Sequence[str]) -> None:
+    """A column is one thing."""
+    roles = [(role, name) for role, name in named.items() if name not in (None, AUTO)]
+    roles += [*(("drop", name) for name in drop), *(("features", name) for name in features)]
+    seen: dict[str, str] = {}
+    for role, name in roles:
+        other = seen.setdefault(str(name), role)
+        if other != role:
+            raise InputError(f"Column {name!r} is named as {other} and as {role}: it can only be one of them.")
 
 
 def _as_written(roles: Roles, headers: Headers) -> Roles:
@@ -201,4 +219,9 @@ def _plain_tables(headers: Headers, id: str | None, roles: Roles) -> Part:
     if roles.features is not None:
         aside |= {name for header in headers.values() for name in header if name not in roles.features}
     parts = [read_plain(path, id, aside, _text_columns(header, roles)) for path, header in headers.items()]
-    return functools.reduce(join, parts)
+    joined = functools.reduce(join, parts)
+    named = guess_id(joined.features.columns)
+    if id is None and named is not None and roles.features is None:
+        doubt = f"Column {named!r} is named like an id and was taken for a feature: give it to --id, or rename it."
+        joined = replace(joined, doubts=(*joined.doubts, doubt))
+    return joined

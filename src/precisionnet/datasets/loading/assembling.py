@@ -15,7 +15,7 @@ from precisionnet.datasets.files.tables import as_text
 from precisionnet.datasets.files.values import to_labels_or_numbers
 from precisionnet.datasets.loading.formats import OF_REGIONS
 from precisionnet.datasets.loading.joining import person_of
-from precisionnet.datasets.loading.parts import DROPPABLE, Part, numeric
+from precisionnet.datasets.loading.parts import DROPPABLE, PERSON, Part, numeric
 from precisionnet.errors import InputError, did_you_mean, shown, some
 
 AUTO = "auto"
@@ -73,7 +73,7 @@ def assemble(part: Part, roles: Roles, description: str = "") -> Dataset:
     site = None if site_name is None else as_text(fact(site_name, "--site")).rename("site")
     groups = _people(part, None if roles.person is None else fact(roles.person, "--person"))
     if roles.covariates == AUTO:
-        names = [c for c in facts.columns if c not in taken and c not in roles.drop]
+        names = [c for c in facts.columns if c not in taken and c not in roles.drop and c != PERSON]
         measured = [c for c in names if not is_total(c)]
         if measured and part.format in OF_REGIONS:
             notes.append(f"Regions are the features; kept as covariates: {some(measured)}.")
@@ -118,6 +118,8 @@ def _auto(name: str | None, candidates: Sequence[str], columns: Collection[str])
 
 def _people(part: Part, person: pd.Series[Any] | None) -> pd.Series[Any] | None:
     """Whose row it is: as said, else from the id; a row of nobody is its own person."""
+    if person is None and PERSON in part.facts.columns:
+        person = part.facts[PERSON].map(person_of)
     if person is not None:
         label = as_text(person)
         own = pd.Series([f"row {i + 1}" for i in range(len(label))], index=label.index)

@@ -12,7 +12,7 @@ SIDES = {"lh": "left", "rh": "right"}
 
 
 def join_hemispheres(parts: Sequence[Part]) -> Part:
-    """Left and right of the same measure and atlas, row by row; a hemisphere alone is told."""
+    """Left and right of the same measure and atlas, row by row."""
     for what in ("atlas", "measure"):
         for part in parts[1:]:
             mine, other = getattr(parts[0], what), getattr(part, what)
@@ -30,6 +30,4 @@ def join_hemispheres(parts: Sequence[Part]) -> Part:
                 f"{other.path!r} and {part.path!r} both hold the {SIDES[side]} hemisphere ({part.measure}): give one "
                 "table a hemisphere, and load cohorts one by one."
             )
-    if len(parts) == 1:
-        return parts[0].noting(f"{parts[0].path!r} holds the {SIDES[next(iter(seen))]} hemisphere only.")
     return functools.reduce(join, parts)

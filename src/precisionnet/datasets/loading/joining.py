@@ -1,8 +1,9 @@
 """Rows of two tables that belong together: found by id, also where the two write their ids differently.
 
-    as they stand             sub-01          = sub-01
-    without BIDS' trimmings   sub-01_ses-2    = 01
-    by their last number      Pitt_0050003    = 50003      (only where nothing else matches at all)
+    as they stand             sub-01_ses-2       = sub-01_ses-2
+    person and session        fs/sub-01_ses-02   = 01_ses-2      (zeros, 'sub-', and a folder that only one side has)
+    person                    sub-01_ses-2       = 1             (only where one side has no sessions)
+    a long number             Pitt_0050003       = 50003         (only where nothing else matches; one side is numbers)
 
 A wrong join is worse than a refused one: a way in which two people would become one is not taken, and every way but the
 first is said in a note.
@@ -12,8 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from precisionnet.errors import InputError, some
@@ -23,7 +25,7 @@ LONG_NUMBER = 4
 """Digits of a number that two people do not share by chance."""
 MANY = 0.05
 """Share of rows without a partner, on both sides, from which on something is probably wrong with the ids."""
-_VISIT = re.compile(r"(?<=.)(?:_(?:ses|run|acq|rec)-.*|\.(?:long|cross)\..*|/+)$")
+_VISIT = re.compile(r"(?<=.)(?:[_/](?:ses|run|acq|rec)-(.*)|\.(?:long|cross)\..*|/+)$", re.IGNORECASE)
 
 
 def person_of(scan: str) -> str:
@@ -31,10 +33,25 @@ def person_of(scan: str) -> str:
     return _VISIT.sub("", scan.strip())
 
 
-def _trimmed(scan: str) -> str:
-    """The person without folders and 'sub-'; a number without leading zeros and '.0', as a spreadsheet leaves it."""
-    name = re.sub(r"^sub-", "", person_of(scan.replace("\\", "/").rstrip("/")).rsplit("/", 1)[-1])
-    return str(int(found[1])) if (found := re.fullmatch(r"([0-9]+)(?:\.0+)?", name)) else name
+class Scan(NamedTuple):
+    """What an id says, without the ways of writing it."""
+
+    folder: str
+    person: str
+    session: str
+
+
+def _read(scan: str) -> Scan:
+    path = scan.strip().replace("\\", "/").rstrip("/")
+    found = re.search(r"[_/]ses-([^_/]*)", path, re.IGNORECASE)
+    folder, _, name = person_of(path).rpartition("/")
+    return Scan(folder, _plain(re.sub(r"^sub-", "", name)), _plain(found[1]) if found else "")
+
+
+def _plain(label: str) -> str:
+    """A number without leading zeros and '.0', as a spreadsheet leaves it."""
+    found = re.fullmatch(r"([0-9]+)(?:\.0+)?", label)
+    return str(int(found[1])) if found else label
 
 
 def _last_number(scan: str) -> str:
@@ -61,10 +78,7 @@ def match_rows(
     refuse_repeated(right, right_path)
     partner = _positions(left, right, str)
     notes = list[str]()
-    for way, key in (
-        ("without 'sub-', session, folder and leading zeros", _trimmed),
-        ("by the last number in them", _last_number),
-    ):
+    for way, key in _ways(left, right).items():
         alone = partner < 0
         if not alone.any() or (key is _last_number and not alone.all()):
             break
@@ -100,14 +114,30 @@ def match_rows(
     return partner, notes, [doubt] if both_lose else []
 
 
-def _positions(left: pd.Series[Any], right: pd.Series[Any], key: Callable[[str], str]) -> IndexArray:
-    there = right.map(key)
-    unique = ~there.duplicated(keep=False)  # of two sessions on the right neither is the partner
-    positions = pd.Series(range(len(right)), index=there)[unique.to_numpy()]
-    return positions.reindex(left.map(key)).fillna(-1).astype(int).to_numpy().copy()
+def _ways(left: pd.Series[Any], right: pd.Series[Any]) -> dict[str, Callable[[str], Any]]:
+    """Looser ways, the safest first; what both sides write is never left out of account."""
+    sides = [[_read(str(scan)) for scan in ids] for ids in (left, right)]
+    folders = all(any(scan.folder for scan in side) for side in sides)
+    sessions = all(any(scan.session for scan in side) for side in sides)
+
+    def key(scan: str) -> tuple[str, ...]:
+        read = _read(scan)
+        return (read.folder if folders else "", read.person, read.session if sessions else "")
+
+    ways: dict[str, Callable[[str], Any]] = {"by person" + (" and session" if sessions else ""): key}
+    if any(ids.astype(str).str.fullmatch(r"[0-9]+").all() for ids in (left, right)):
+        ways["by the last number in them"] = _last_number
+    return ways
 
 
-def _merges_people(ids: pd.Series[Any], key: Callable[[str], str]) -> bool:
+def _positions(left: pd.Series[Any], right: pd.Series[Any], key: Callable[[str], Any]) -> IndexArray:
+    there: dict[Any, int] = {}
+    for position, label in enumerate(right.map(key)):
+        there[label] = -1 if label in there else position  # of two sessions on the right neither is the partner
+    return np.array([there.get(label, -1) for label in left.map(key)], dtype=int)
+
+
+def _merges_people(ids: pd.Series[Any], key: Callable[[str], Any]) -> bool:
     """Whether two different people get one key."""
     people = pd.DataFrame({"key": ids.map(key), "person": ids.map(person_of)}).drop_duplicates()
     return bool(people["key"].duplicated().any())

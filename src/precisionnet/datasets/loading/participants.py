@@ -10,7 +10,7 @@ import pandas as pd
 from precisionnet.datasets.files.values import to_labels_or_numbers
 from precisionnet.datasets.loading.assembling import Roles
 from precisionnet.datasets.loading.parts import Part
-from precisionnet.datasets.loading.readers import read_facts
+from precisionnet.datasets.loading.readers import SESSION_NAMES, read_facts
 
 DEMOGRAPHICS = ("age", "sex", "gender", "handedness", "group", "diagnosis", "dx", "species", "strain", "education")
 
@@ -20,7 +20,7 @@ def read_participants(path: str, header: Sequence[str], id: str | None, roles: R
     part = read_facts(
         path, header, id, "participants", [n for n in (roles.target, roles.site) if n is not None and n in header]
     )
-    aside = {name.lower() for name in [*DEMOGRAPHICS, *roles.named()]}
+    aside = {name.lower() for name in [*DEMOGRAPHICS, *SESSION_NAMES, *roles.named()]}
     features: dict[str, pd.Series[float]] = {}
     notes = list(part.notes)
     for name, column in part.facts.items():

@@ -17,6 +17,8 @@ from precisionnet.errors import InputError, some
 
 DROPPABLE = "leave it out with --drop {name}, correct it, or give it to --id or --site if it says who or where"
 NOT_DROPPABLE = "correct it"
+PERSON = "person of the scan"
+"""The fact that says whose row it is, where an id alone does not."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,8 @@ def join(left: Part, right: Part) -> Part:
     shared += [name for name in both if name not in same]
     if shared:
         raise InputError(f"Column {some(shared)} stands in {left.path!r} and in {right.path!r}: rename or remove one.")
-    partner, notes, doubts = match_rows(left.ids, right_ids, left.path, right.path)
+    people = PERSON in left.facts.columns and not len(right.features.columns)
+    partner, notes, doubts = match_rows(left.facts[PERSON] if people else left.ids, right_ids, left.path, right.path)
     here, there = left.take(np.flatnonzero(partner >= 0)), right.take(partner[partner >= 0])
     return replace(
         here,
@@ -162,8 +165,7 @@ def combine(parts: Sequence[Part]) -> Part:
 
     Two measures (thickness and area) of the same regions are told apart by their names.
     """
-    if len({part.measure for part in parts}) > 1:
-        parts = [_under_measure(part) for part in parts]
+    parts = apart(parts)
     joined = parts[0]
     below = [joined]
     for part in parts[1:]:
@@ -186,6 +188,13 @@ def combine(parts: Sequence[Part]) -> Part:
     return _stack(below)
 
 
+def apart(parts: Sequence[Part]) -> list[Part]:
+    """Where several measures come together, their names say which is which."""
+    if len({part.measure for part in parts}) == 1:
+        return list(parts)
+    return [replace(_under_measure(part), measure="") for part in parts]
+
+
 def _under_measure(part: Part) -> Part:
     names = {name: f"{name}_{part.measure}" for name in part.features.columns} if part.measure else {}
     return replace(
@@ -203,21 +212,34 @@ def _stack(parts: Sequence[Part]) -> Part:
     ids = [
         part.ids if part.ids is not None else pd.Series(range(1, len(part.features) + 1)).astype(str) for part in parts
     ]
-    notes = [note for part in parts for note in part.notes]
-    repeated = pd.concat(ids)
-    repeated = repeated[repeated.duplicated()]
-    if len(repeated):
-        ids = [Path(part.path).stem + ":" + names for part, names in zip(parts, ids, strict=True)]
-        notes.append(
-            f"{len(repeated)} ids stand in more than one of {some([part.path for part in parts])} "
-            f"({some(repeated.tolist())}) and were taken for different people, under the name of their file "
-            f"({ids[0].iloc[0]!r})."
+    facts = pd.concat([part.facts for part in parts], ignore_index=True)
+    notes, doubts = (tuple(n for part in parts for n in getattr(part, which)) for which in ("notes", "doubts"))
+    files = pd.concat([pd.Series(names.unique()) for names in ids])
+    repeated = files[files.duplicated()].unique().tolist()
+    if repeated and first.format != "adni":  # there a person has several rows in any case
+        labels = _file_labels([part.path for part in parts])
+        scans = [label + ":" + names for label, names in zip(labels, ids, strict=True)]
+        counters = first.format == "ants"  # label tables number their rows
+        facts[PERSON] = pd.concat(scans if counters else ids, ignore_index=True)
+        who = "different people, as ANTs' tables count their rows" if counters else "further scans of the same people"
+        said = (
+            f"{len(repeated)} ids ({some(repeated)}) stand in more than one of {some([part.path for part in parts])}: "
+            f"taken for {who}."
         )
+        notes, doubts = ((*notes, said), doubts) if counters else (notes, (*doubts, said))
+        ids = scans
     return replace(
         first,
         path=f"{first.path} and {len(parts) - 1} more",
         ids=pd.concat(ids, ignore_index=True),
         features=pd.concat([part.features for part in parts], ignore_index=True)[list(first.features.columns)],
-        facts=pd.concat([part.facts for part in parts], ignore_index=True),
-        notes=tuple(notes),
+        facts=facts,
+        notes=notes,
+        doubts=doubts,
     )
+
+
+def _file_labels(paths: Sequence[str]) -> list[str]:
+    """Short names for files: without their folder where that is enough."""
+    names = [Path(path).stem for path in paths]
+    return names if len(set(names)) == len(names) else [f"{Path(p).parent.name}/{Path(p).stem}" for p in paths]

@@ -100,19 +100,24 @@ def read_facts(
         )
     frame = read_table(path, name, text)
     notes = tuple(frame.attrs.get("notes", ()))
-    ids = frame.pop(name)
-    session = next((c for c in SESSION_NAMES if c in frame.columns), None)
-    if session is not None and ids.duplicated().any():  # BIDS: a row a session
-        label = as_text(frame[session]).astype(str).str.replace(r"^ses-", "", regex=True)
-        ids = (ids + "_ses-" + label).rename(name)
+    ids = with_sessions(frame.pop(name), frame)
     return Part(path, format, ids, frame[[]], frame, notes=notes)
+
+
+def with_sessions(ids: pd.Series[Any], frame: pd.DataFrame) -> pd.Series[Any]:
+    """BIDS: where a column says the session, a row is a session of a person."""
+    session = next((c for c in frame.columns if str(c).lower() in SESSION_NAMES), None)
+    if session is None or ids.str.contains("_ses-").any():
+        return ids
+    label = as_text(frame[session]).astype(str).str.replace(r"^ses-", "", regex=True)
+    return (ids + "_ses-" + label).rename(str(ids.name))
 
 
 def read_plain(path: str, id_column: str | None, named: Collection[str], text: Collection[str]) -> Part:
     """Any wide table: every column that was not named as something else is a feature."""
     frame = read_table(path, id_column, text)
     ids = None if id_column is None else ids_of(frame, id_column, path)
-    facts = [name for name in frame.columns if name in named]
+    facts = [name for name in frame.columns if name in named and name != id_column]
     features = frame.drop(columns=[*facts, *([] if id_column is None else [id_column])])
     nameless = [c for c in features.columns if c.startswith("Unnamed: ")]
     if nameless:
@@ -130,12 +135,21 @@ def read_plain(path: str, id_column: str | None, named: Collection[str], text: C
 
 
 def facts_of_frame(frame: pd.DataFrame, id_column: str | None) -> Part:
-    """The same for a table that is already in memory; its index names the rows where no column does."""
+    """The same for a table that is already in memory; an index of names will do where no column names the rows."""
     frame = frame.copy()
     frame.columns = [str(name) for name in frame.columns]
-    name: Any = id_column if id_column in frame.columns else guess_id(frame.columns)
+    lowered = {name.lower(): name for name in frame.columns}
+    name = lowered.get(id_column.lower()) if id_column is not None else None
+    name = name or guess_id(frame.columns)
     if name is None:
-        frame = frame.reset_index(names="id")
-        name = "id"
+        if frame.index.name is None and pd.api.types.is_numeric_dtype(frame.index.dtype):
+            raise InputError(
+                f"The table of participants has no column that names its rows ({some(list(frame.columns))}): say which "
+                "with id=..., or make it the index."
+            )
+        name = str(frame.index.name or "id")
+        frame = frame.reset_index(names=name)
     frame = frame.reset_index(drop=True)
-    return Part("participants", "table", ids_of(frame, name, "participants"), frame[[]], frame.drop(columns=name))
+    ids = ids_of(frame, name, "participants")
+    frame = frame.drop(columns=name)
+    return Part("participants", "table", with_sessions(ids, frame), frame[[]], frame)

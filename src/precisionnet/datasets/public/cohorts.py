@@ -76,7 +76,7 @@ def fetch_ants_mindboggle(
         part = read_regions(path, read_header(path), "ants", "ID", ["SEX"])
         assert part.ids is not None
         parts.append(part.with_ids((cohort + "-" + part.ids).rename("id")))
-    part, roles = pair_kirby(combine(parts), Roles(target="age"))
+    part = pair_kirby(combine(parts))
     facts = part.facts.rename(columns={"AGE": "age", "SEX": "sex", "SITE": "site", "VOLUME": "brain_volume"})
     facts = facts.assign(sex=facts["sex"].map(SEXES))
-    return assemble(replace(part, facts=facts), roles, describe("ants_mindboggle"))
+    return assemble(replace(part, facts=facts), Roles(target="age"), describe("ants_mindboggle"))
