@@ -43,9 +43,9 @@ def iter_batches(
     """Batches of ``batch_rows`` rows (the last may have fewer) of a parquet, csv or tsv file, all columns float64.
 
     ``columns`` are read in the order given (None: all in the file), but for those in ``drop``. Text and infinity are
-    refused by file, column and row, and so are missing values (-9999 among them, where nothing else of the column in its
-    batch is near it) unless ``missing="keep"`` makes them NaN. The index
-    counts the rows of the file from 0. ``delimiter`` (by default the one that fits) and ``decimal`` are for text.
+    refused by file, column and row, and so are missing values (-9999 among them, where nothing else of the column in
+    its batch is near it) unless ``missing="keep"`` makes them NaN. The index counts the rows of the file from 0.
+    ``delimiter`` (by default the one that fits) and ``decimal`` are for text.
 
     >>> for batch in iter_batches("table.parquet", drop=["id"]):  # doctest: +SKIP
     ...     model.partial_fit(batch)
