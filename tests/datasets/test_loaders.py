@@ -326,6 +326,12 @@ def test_a_table_of_regions_made_by_hand_and_the_same_taken_as_it_stands(tmp_pat
     assert list(chosen.X.columns) == ["lh_bankssts", "bmi"]
 
 
+def test_a_region_may_be_a_covariate(tmp_path):
+    data = load_freesurfer(aparc(tmp_path, "lh"), aparc(tmp_path, "rh"), covariates=["lh_insula", "eTIV"])
+    assert list(data.covariates.columns) == ["lh_insula", "eTIV"]
+    assert data.X.shape == (3, 67)
+
+
 def test_a_forced_format_must_fit(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="does not have the header of format 'freesurfer'"):

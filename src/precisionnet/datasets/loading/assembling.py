@@ -73,13 +73,13 @@ def assemble(part: Part, roles: Roles, description: str = "") -> Dataset:
     site = None if site_name is None else as_text(fact(site_name, "--site")).rename("site")
     groups = _people(part, None if roles.person is None else fact(roles.person, "--person"))
     if roles.covariates == AUTO:
-        names = [c for c in facts.columns if c not in taken and c not in roles.drop and c != PERSON]
-        measured = [c for c in names if not is_total(c)]
+        others = [facts[c] for c in facts.columns if c not in taken and c not in roles.drop and c != PERSON]
+        measured = [str(c.name) for c in others if not is_total(str(c.name))]
         if measured and part.format in OF_REGIONS:
             notes.append(f"Regions are the features; kept as covariates: {some(measured)}.")
     else:
-        names = [str(fact(name, "--covariate").name) for name in roles.covariates]
-    read = {n: to_labels_or_numbers(facts[n], part.source(n)) for n in names}
+        others = [fact(name, "--covariate") for name in roles.covariates]
+    read = {str(c.name): to_labels_or_numbers(c, part.source(str(c.name))) for c in others}
     notes += _at_most(3, [note for _, said in read.values() for note in said])
     covariates = pd.DataFrame({n: values for n, (values, _) in read.items()}, index=facts.index)
     if roles.features is not None and (both := [n for n in features.columns if n in taken]):
@@ -93,7 +93,7 @@ def assemble(part: Part, roles: Roles, description: str = "") -> Dataset:
         None if y is None else y.set_axis(index),
         None if groups is None else groups.set_axis(index),
         None if site is None else site.set_axis(index),
-        covariates.set_axis(index) if names else None,
+        covariates.set_axis(index) if read else None,
         description,
         tuple(dict.fromkeys(notes)),
         part.doubts,
