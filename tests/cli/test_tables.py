@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from precisionnet.datasets.brain.atlases import DESIKAN
+from tests.datasets.test_loaders import adni
 
 N = 40
 QUICK = ("--max-epochs", 1)
@@ -128,3 +129,21 @@ def test_people_named_by_a_column_that_nobody_mentioned(precisionnet, tmp_path):
     assert "'Proband' looks as if it did" in " ".join(done.out.split())
     done = precisionnet("datasets", "check", tmp_path / "sheet.csv", "--target", "age", "--id", "Proband")
     assert "40 people" in " ".join(done.out.split())
+
+
+def test_every_adni_scan_that_is_given_is_predicted(precisionnet, tmp_path):
+    rows = [
+        (i, visit, day, "Pass", "ADNI2")
+        for i in range(30)
+        for visit, day in (("bl", "2011-01-01"), ("m12", "2012-01-01"))
+    ]
+    scans = adni(tmp_path / "UCSFFSX51.csv", rows)
+    people = pd.DataFrame({"RID": range(30), "VISCODE": "bl", "AGE": range(60, 90), "EXAMDATE": "2011-01-01"})
+    people.to_csv(tmp_path / "ADNIMERGE.csv", index=False)
+    done = precisionnet("fit", scans, tmp_path / "ADNIMERGE.csv", "--target", "age", "--out", tmp_path / "o", *QUICK)
+    assert done.code == 0, done.err
+    assert "30 of 60 scans are not the first of their person" in done.sentence
+    assert precisionnet("predict", tmp_path / "o", scans, "-o", tmp_path / "p.csv").code == 0
+    predicted = pd.read_csv(tmp_path / "p.csv")
+    assert len(predicted) == 60
+    assert predicted.iloc[:2, 0].tolist() == ["0_bl", "0_m12"]

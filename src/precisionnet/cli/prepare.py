@@ -19,6 +19,8 @@ from precisionnet.errors import InputError, some
 from precisionnet.types import FloatArray, TaskName
 
 FAR = 6.0
+EVERY_SCAN = {"phase": None, "quality": "any", "scans": "all"}
+"""Of an ADNI table: what is given is predicted."""
 
 
 def load(paths: list[str], loading: dict[str, Any], *, complete_rows: bool = False) -> Dataset:
@@ -56,7 +58,7 @@ def rows_to_predict(paths: list[str], id_column: str | None, names: list[str]) -
     of_regions = any(recognise(read_header(path)) in OF_REGIONS for path in paths)
     if of_regions and any(parse_region(name) is not None for name in names):
         try:
-            data = named_by_measure(load_table(*paths, id=id_column))
+            data = named_by_measure(load_table(*paths, id=id_column, adni=EVERY_SCAN))
         except InputError:
             if set(names) <= {name for path in paths for name in read_header(path)}:
                 return load_table(*paths, id=id_column, features=names, format="table")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ def load_table(
     format: str = AUTO,
     regions: str = "all",
     features: Sequence[str] | None = None,
+    adni: Mapping[str, Any] | None = None,
 ) -> Dataset:
     """Any wide csv, tsv, parquet or xlsx table; several are joined on their ids.
 
@@ -57,7 +58,9 @@ def load_table(
     ``site`` or among ``covariates`` and ``drop`` is a feature; ``features`` names them one by one instead.
 
     ``person`` says who a row belongs to (several scans of one person stay on one side of every split); without it the
-    ids do. ``regions="dkt62"`` keeps the 62 regions of the DKT protocol out of Desikan-Killiany's 68.
+    ids do. ``regions="dkt62"`` keeps the 62 regions of the DKT protocol out of Desikan-Killiany's 68. ``adni`` says
+    which scans of an ADNI table to keep, as ``load_adni`` does (``{"phase": None, "quality": "any", "scans": "all"}``
+    keeps all).
     """
     check_format(format)
     drop = [drop] if isinstance(drop, str) else list(drop)
@@ -67,7 +70,7 @@ def load_table(
     formats = {path: _format_of(path, headers, format) for path in headers}
     roles = _as_written(Roles(target, person, site, covariates, drop, regions, features), headers)
     if any(kind in OF_REGIONS for kind in formats.values()):
-        return load_regions(headers, formats, roles, id)
+        return load_regions(headers, formats, roles, id, adni=adni)
     id = _known_id(id, headers)
     if list(formats.values()) == ["participants"] and features is None:
         return assemble(read_participants(next(iter(headers)), next(iter(headers.values())), id, roles), roles)
@@ -82,7 +85,7 @@ def load_regions(
     roles: Roles,
     id: str | None,
     participants: str | Path | pd.DataFrame | None = None,
-    adni: dict[str, Any] | None = None,
+    adni: Mapping[str, Any] | None = None,
 ) -> Dataset:
     """Tables of regions, and what the others say of their rows."""
     beside = [] if participants is None else [_participants(participants, id, roles)]
