@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -47,3 +47,12 @@ def check_number(
     if np.isfinite(high):
         limits += f" and {'<=' if high_allowed else '<'} {high:g}"
     raise InputError(f"{name} must be a number {limits}, got {value!r}.")
+
+
+def refuse_two_roles(named: Iterable[tuple[str, str | None]]) -> None:
+    """(role, column) pairs: a column is one thing."""
+    seen: dict[str, str] = {}
+    for role, name in named:
+        other = role if name is None else seen.setdefault(name, role)
+        if other != role:
+            raise InputError(f"Column {name!r} is named as {other} and as {role}: it can only be one of them.")

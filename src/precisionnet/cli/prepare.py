@@ -55,22 +55,24 @@ def prepare(
 
 def rows_to_predict(paths: list[str], id_column: str | None, names: list[str]) -> Dataset:
     """The model's columns: under the names of the regions where the tables hold regions, else as they stand."""
-    of_regions = any(recognise(read_header(path)) in OF_REGIONS for path in paths)
+    headers = [read_header(path) for path in paths]
+    as_written = set(names) <= {name for header in headers for name in header}
+    of_regions = any(recognise(header) in OF_REGIONS for header in headers)
     if of_regions and any(parse_region(name) is not None for name in names):
         try:
             data = named_by_measure(load_table(*paths, id=id_column, adni=EVERY_SCAN))
         except InputError:
-            if set(names) <= {name for path in paths for name in read_header(path)}:
-                return load_table(*paths, id=id_column, features=names, format="table")
-            raise
-        if set(names) <= set(data.X.columns):
-            return replace(data, X=data.X[names])
-        if not set(names) <= {name for path in paths for name in read_header(path)}:
-            raise InputError(
-                f"Table {paths[0]!r} holds {data.measure or 'several measures'} of cortical regions, and the model's "
-                f"columns ({some(names)}) are not all among them: give tables of what it was fitted on, the same "
-                "measure and both hemispheres."
-            )
+            if not as_written:
+                raise
+        else:
+            if set(names) <= set(data.X.columns):
+                return replace(data, X=data.X[names])
+            if not as_written:
+                raise InputError(
+                    f"Table {paths[0]!r} holds {data.measure or 'several measures'} of cortical regions, and the "
+                    f"model's columns ({some(names)}) are not all among them: give tables of what it was fitted on, "
+                    "the same measure and both hemispheres."
+                )
     return load_table(*paths, id=id_column, features=names, format="table")
 
 

@@ -6,8 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from precisionnet.errors import InputError
-
 FORMATS = "[auto|freesurfer|ants|adni|enigma|participants|regions|table]"
 
 Tables = Annotated[list[str], typer.Argument(metavar="TABLE", help="csv, tsv, parquet or xlsx; several are joined.")]
@@ -40,15 +38,11 @@ def load_options(
     regions: str,
 ) -> dict[str, Any]:
     """What ``load_table`` takes; a column has one role."""
-    roles = {"--target": target, "--id": id_column, "--site": site}
-    if person is not None and person == target:
-        raise InputError(f"Column {person!r} is named as --target and as --person: it can only be one of them.")
-    named = [(option, name) for option, name in roles.items() if name is not None]
-    named += [("--drop", name) for name in drop or []]
-    for i, (option, name) in enumerate(named):
-        for other, same in named[:i]:
-            if name == same and option != other:
-                raise InputError(f"Column {name!r} is named as {other} and as {option}: it can only be one of them.")
+    from precisionnet.arguments import refuse_two_roles  # with NumPy, which --help does not need
+
+    dropped = [("--drop", name) for name in drop or []]
+    refuse_two_roles([("--target", target), ("--id", id_column), ("--site", site), *dropped])
+    refuse_two_roles([("--target", target), ("--person", person)])  # a person may well be the id
     return {
         "target": target,
         "id": id_column,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+HEMISPHERES = {"lh": "left", "rh": "right"}
+
 DESIKAN = """
     bankssts caudalanteriorcingulate caudalmiddlefrontal cuneus entorhinal fusiform inferiorparietal
     inferiortemporal isthmuscingulate lateraloccipital lateralorbitofrontal lingual medialorbitofrontal

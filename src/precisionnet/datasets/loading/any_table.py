@@ -10,6 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from precisionnet.arguments import refuse_two_roles
+from precisionnet.datasets.brain.atlases import HEMISPHERES
 from precisionnet.datasets.dataset import Dataset
 from precisionnet.datasets.files.tables import read_header
 from precisionnet.datasets.loading.adni import choose_scans
@@ -65,7 +67,8 @@ def load_table(
     check_format(format)
     drop = [drop] if isinstance(drop, str) else list(drop)
     features = [features] if isinstance(features, str) else features
-    _one_role({"target": target, "id": id, "site": site}, drop, features or ())
+    named = [("target", target), ("id", id), ("site", None if site == AUTO else site)]
+    refuse_two_roles([*named, *(("drop", name) for name in drop), *(("features", name) for name in features or ())])
     headers = {path: read_header(path) for path in flatten(paths)}
     formats = {path: _format_of(path, headers, format) for path in headers}
     roles = _as_written(Roles(target, person, site, covariates, drop, regions, features), headers)
@@ -123,8 +126,8 @@ def load_regions(
         whole.append(one)
     joined = functools.reduce(join, [*apart(whole), *facts])
     sides = {name[:2] for name in joined.features.columns}
-    if sides in ({"lh"}, {"rh"}):
-        joined = joined.noting(f"Only the {'left' if sides == {'lh'} else 'right'} hemisphere is there.")
+    if len(sides) == 1 and sides <= set(HEMISPHERES):
+        joined = joined.noting(f"Only the {HEMISPHERES[sides.pop()]} hemisphere is there.")
     return assemble(joined, roles)
 
 
@@ -152,17 +155,6 @@ def _format_of(path: str, headers: Headers, format: str) -> str:
     if not beside:
         expect(format, headers[path], path)
     return recognise(headers[path])
-
-
-def _one_role(named: dict[str, str | None], drop: Sequence[str], features: Sequence[str]) -> None:
-    """A column is one thing."""
-    roles = [(role, name) for role, name in named.items() if name not in (None, AUTO)]
-    roles += [*(("drop", name) for name in drop), *(("features", name) for name in features)]
-    seen: dict[str, str] = {}
-    for role, name in roles:
-        other = seen.setdefault(str(name), role)
-        if other != role:
-            raise InputError(f"Column {name!r} is named as {other} and as {role}: it can only be one of them.")
 
 
 def _as_written(roles: Roles, headers: Headers) -> Roles:

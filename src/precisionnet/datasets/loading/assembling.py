@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from precisionnet.datasets.brain.atlases import DESIKAN, DESTRIEUX
+from precisionnet.datasets.brain.atlases import DESIKAN, DESTRIEUX, HEMISPHERES
 from precisionnet.datasets.brain.regions import is_total, parse_region, reduce_regions
 from precisionnet.datasets.dataset import Dataset
 from precisionnet.datasets.files.tables import as_text
@@ -169,9 +169,9 @@ def _chosen(part: Part, roles: Roles) -> pd.DataFrame:
 
 def _refuse_half(missing: list[str], part: Part) -> None:
     """All that is missing is of one hemisphere: its table was forgotten."""
-    sides = {name[:3] for name in missing}
-    if part.format in OF_REGIONS and len(missing) > 1 and sides in ({"lh_"}, {"rh_"}):
-        side = {"lh_": "left", "rh_": "right"}[sides.pop()]
+    sides = {name[:2] for name in missing}
+    if part.format in OF_REGIONS and len(missing) > 1 and len(sides) == 1 and sides <= set(HEMISPHERES):
+        side = HEMISPHERES[sides.pop()]
         raise InputError(
             f"The {side} hemisphere is missing in {part.path!r} ({len(missing)} columns, {some(missing)}): give its "
             "table, too."

@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
+from precisionnet.datasets.brain.atlases import HEMISPHERES
 from precisionnet.datasets.loading.parts import Part, join
 from precisionnet.errors import InputError
-
-SIDES = {"lh": "left", "rh": "right"}
 
 
 def join_hemispheres(parts: Sequence[Part]) -> Part:
@@ -27,7 +26,7 @@ def join_hemispheres(parts: Sequence[Part]) -> Part:
         other = seen.setdefault(side, part)
         if other is not part:
             raise InputError(
-                f"{other.path!r} and {part.path!r} both hold the {SIDES[side]} hemisphere ({part.measure}): give one "
-                "table a hemisphere, and load cohorts one by one."
+                f"{other.path!r} and {part.path!r} both hold the {HEMISPHERES[side]} hemisphere ({part.measure}): give "
+                "one table a hemisphere, and load cohorts one by one."
             )
     return functools.reduce(join, parts)
