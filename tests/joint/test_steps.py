@@ -156,7 +156,7 @@ def test_step_two_is_stable_for_any_coupling(coupling):
 def test_step_two_and_three_lower_their_losses(problem, state):
     def loss(s):
         scratch = {k: v.clone() for k, v in s.statistics.items()}
-        task = problem.task_weight * float(problem.training_loss(s.weights, scratch, s.theta_task))
+        task = problem.task_weight * float(problem.training_loss(s.weights, scratch, problem.shift(s.theta_task)))
         return task + problem.coupling / 2 * float(((s.theta_task - torch.from_numpy(s.theta)) ** 2).sum())
 
     second = theta_task_step(state, problem, SCHEDULE)
@@ -194,7 +194,7 @@ def test_gradcheck_through_theta_task(scale_shift):
 
     def loss(theta_task):
         symmetric = 0.5 * (theta_task + theta_task.T)
-        return problem.training_loss(state.weights, statistics, symmetric)
+        return problem.training_loss(state.weights, statistics, problem.shift(symmetric))
 
     assert torch.autograd.gradcheck(loss, (state.theta_task.clone().requires_grad_(),))
 

@@ -21,19 +21,18 @@ from torch import Tensor
 
 from precisionnet.errors import PrecisionNetWarning
 from precisionnet.estimators.checks import (
-    check_split,
     column_names,
     group_codes,
     refuse_bad_values,
-    refuse_empty_columns,
     refuse_few_rows,
     refuse_text_columns,
     warn_about_columns,
     warn_about_scale,
 )
+from precisionnet.estimators.fitting import Fitting
 from precisionnet.estimators.interop import GraphInterop
-from precisionnet.estimators.rows import Scaler, Table, canonical, fill, is_constant, medians, split_validation
-from precisionnet.joint import METHODS, HistoryRow, Problem, Result, Rows, Schedule, Stopping, run, threads_for
+from precisionnet.estimators.rows import Table, canonical, fill, is_constant
+from precisionnet.joint import HistoryRow, Problem, Result, Rows
 from precisionnet.nn import PrecisionNetwork, scale_to_unit_norm
 from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter
 from precisionnet.precision import sample_covariance, spectral_bound
@@ -142,6 +141,10 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         """Check the target of the rows that carry weight; return it as numbers."""
 
     @abstractmethod
+    def _encode_known_target(self, y: Any) -> FloatArray:
+        """The target of other rows, as the same numbers."""
+
+    @abstractmethod
     def _task_loss(self, output: Tensor, y: Tensor, weight: Tensor) -> Tensor:
         """L_task of the paper: weighted mean over rows."""
 
@@ -166,6 +169,8 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         y: Any,
         sample_weight: Any = None,
         *,
+        X_val: Any = None,
+        y_val: Any = None,
         groups: Any = None,
         on_epoch: Callable[[HistoryRow], object] | None = None,
     ) -> Self:
@@ -177,43 +182,21 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         y : the target.
         sample_weight : how often each row counts; 2 is the same as the row standing there twice, so the sum of the
             weights is the number of rows that the l1 penalty sees.
+        X_val, y_val : rows to choose the epoch on; by default ``validation_fraction`` of the rows is set aside.
         groups : whose row it is, one label a row; rows of one group never face each other across the validation split.
         on_epoch : called with each epoch's row of ``history_``, for a progress display.
         """
         try:
-            table, rng = self._checked_table(X, y, sample_weight, groups)
-            with threads_for(table.X.size * self.n_filters):
-                self._fit_table(table, rng, on_epoch)
+            fitting = Fitting(self, X, y, sample_weight, X_val=X_val, y_val=y_val, groups=groups)
+            while not fitting.done:
+                row = fitting.advance()
+                if on_epoch is not None:
+                    on_epoch(row)
+            fitting.finish()
         except BaseException:
             self._forget()  # a failed fit leaves no half of a model behind
             raise
         return self
-
-    def _fit_table(
-        self, table: Table, rng: np.random.RandomState, on_epoch: Callable[[HistoryRow], object] | None
-    ) -> None:
-        strata = table.y if self._n_outputs > 1 else None
-        training, validation = split_validation(table, self.validation_fraction, strata, rng)
-        check_split(len(training), 0 if validation is None else len(validation), self.validation_fraction)
-        self.medians_ = None
-        if self.missing == "median":
-            refuse_empty_columns(training.X, column_names(self))
-            self.medians_ = medians(training.X, training.weight)
-            training = training.filled(self.medians_)
-            validation = None if validation is None else validation.filled(self.medians_)
-        self._x_scaler = Scaler.fit(training.X, training.weight, self.standardize)
-        self._fit_target_scaler(training)
-        problem = self._problem(training, seed=int(rng.randint(2**31 - 1)))
-        result = run(
-            problem,
-            METHODS[self.method],  # type: ignore[index]
-            Schedule(self.learning_rate, self.theta_steps, self.task_steps, self.weight_steps, self.step1),  # type: ignore[arg-type]
-            Stopping(self.max_epochs, self.patience, sparse=self._on_sparse),
-            self._metric,
-            None if validation is None else self._rows(validation),
-            on_epoch,
-        )
-        self._keep(problem, result, len(training), 0 if validation is None else len(validation))
 
     def _forget(self) -> None:
         given = self.get_params(deep=False)
@@ -232,6 +215,12 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         table = canonical(X, self._encode_target(y, weight), weight, group_codes(groups, len(X)))
         refuse_few_rows(len(table))
         return table, check_random_state(self.random_state)
+
+    def _checked_validation(self, X: Any, y: Any) -> Table:
+        refuse_text_columns(X)
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, reset=False, **self._target_checks)
+        refuse_bad_values(X, column_names(self), self.missing)
+        return canonical(X, self._encode_known_target(y), np.ones(len(X)))
 
     _target_checks: ClassVar[dict[str, Any]] = {}
 
@@ -265,6 +254,13 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         """Rows as the network sees them: with ``standardize``, in standard deviations from the training rows' mean."""
         check_is_fitted(self)
         return self._x_scaler.transform(np.asarray(X, dtype=np.float64))
+
+    @property
+    def precision_in_units_(self) -> FloatArray:
+        """The sparse precision of the features as the table has them: theta_ij / (scale_i scale_j)."""
+        check_is_fitted(self)
+        scale = self._x_scaler.scale
+        return self.precision_ / np.outer(scale, scale)
 
     def _new_network(self, seed: int) -> PrecisionNetwork:
         with _RNG_LOCK, torch.random.fork_rng(devices=[]):

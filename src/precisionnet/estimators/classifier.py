@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from precisionnet.errors import InputError
+from precisionnet.errors import InputError, some
 from precisionnet.estimators.base import BasePNN
 from precisionnet.types import FloatArray
 
@@ -43,6 +43,12 @@ class PNNClassifier(ClassifierMixin, BasePNN):  # type: ignore[misc]
         encoded = np.searchsorted(self.classes_, y)
         # A label that only stands in rows without weight may fall off the end; those rows are dropped anyway.
         return np.minimum(encoded, len(self.classes_) - 1).astype(np.float64)
+
+    def _encode_known_target(self, y: Any) -> FloatArray:
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise InputError(f"y_val holds classes that y has not: {some(list(unknown))}; leave those rows out.")
+        return np.searchsorted(self.classes_, y).astype(np.float64)
 
     def _target_tensor(self, y: FloatArray) -> Tensor:
         return torch.from_numpy(y.astype(np.int64))

@@ -37,6 +37,9 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
     _target_checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
 
     def _encode_target(self, y: Any, weight: FloatArray) -> FloatArray:
+        return self._encode_known_target(y)
+
+    def _encode_known_target(self, y: Any) -> FloatArray:
         target = np.asarray(y, dtype=np.float64)
         if (np.abs(target) > LARGEST).any():
             raise InputError(

@@ -2,7 +2,8 @@
 
 from precisionnet.joint.methods import METHODS, Method, joint_step
 from precisionnet.joint.problem import JointState, Problem, Rows, TaskLoss, objective_terms
-from precisionnet.joint.run import HistoryRow, Result, Stopping, predict, run
+from precisionnet.joint.run import HistoryRow, Result, Stopping, Training, predict, run
+from precisionnet.joint.starts import Starts
 from precisionnet.joint.steps import Schedule, theta_step, theta_task_step, weights_step
 from precisionnet.joint.threads import threads_for
 
@@ -15,8 +16,10 @@ __all__ = [
     "Result",
     "Rows",
     "Schedule",
+    "Starts",
     "Stopping",
     "TaskLoss",
+    "Training",
     "joint_step",
     "objective_terms",
     "predict",

@@ -24,7 +24,7 @@ import torch
 from precisionnet.joint.naive import naive_result, naive_step
 from precisionnet.joint.problem import JointState, Problem
 from precisionnet.joint.steps import PRECISION_TOL, Schedule, theta_step, theta_task_step, weights_step
-from precisionnet.precision import graphical_lasso, sample_precision
+from precisionnet.precision import PrecisionResult, graphical_lasso, sample_precision
 from precisionnet.types import FloatArray, MethodName
 
 Update = Callable[[JointState, Problem, Schedule], JointState]
@@ -51,14 +51,19 @@ def _state(problem: Problem, theta: FloatArray, shift: FloatArray, note: str = "
 
 
 def _init_glasso(problem: Problem) -> JointState:
-    solved = graphical_lasso(
+    solved = problem.start or solve_start(problem)
+    return _state(problem, solved.precision, solved.precision, "" if solved.converged else solved.message)
+
+
+def solve_start(problem: Problem) -> PrecisionResult:
+    """The graphical lasso of the training rows, where ``joint``, ``naive`` and ``glasso`` start."""
+    return graphical_lasso(
         problem.emp_cov,
         problem.l1_penalty,
         spectral_bound=problem.spectral_bound,
         ridge=problem.ridge,
         tol=PRECISION_TOL,
     )
-    return _state(problem, solved.precision, solved.precision, "" if solved.converged else solved.message)
 
 
 def _init_sample(problem: Problem) -> JointState:

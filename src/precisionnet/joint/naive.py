@@ -25,7 +25,7 @@ def naive_step(state: JointState, problem: Problem, schedule: Schedule) -> Joint
     for _ in range(schedule.weight_steps):
         leaf = torch.from_numpy(theta).requires_grad_()
         adam.zero_grad()
-        loss = problem.task_weight * problem.training_loss(weights, statistics, leaf)
+        loss = problem.task_weight * problem.training_loss(weights, statistics, problem.shift(leaf))
         (loss + problem.l2_penalty * l2_norm_squared(weights)).backward()  # type: ignore[no-untyped-call]
         assert leaf.grad is not None
         theta = _theta_update(theta, symmetrize(leaf.grad.numpy()), problem, schedule.learning_rate)

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.func import functional_call
 
 from precisionnet.nn import PrecisionNetwork, scale_to_unit_norm
-from precisionnet.precision import graphical_lasso_terms
+from precisionnet.precision import PrecisionResult, graphical_lasso_terms
 from precisionnet.types import FloatArray
 
 TaskLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -73,18 +73,29 @@ class Problem:
     spectral_bound: float
     l2_penalty: float
     scale_shift: bool
+    start: PrecisionResult | None = None
+    """The graphical lasso of these rows at this penalty, where somebody has solved it already."""
 
-    def output(self, weights: Tensors, statistics: Tensors, shift: Tensor, x: Tensor, *, training: bool) -> Tensor:
-        """Phi(x, shift, h). While training, batch norm writes its running statistics into ``statistics``."""
-        self.network.train(training)
-        scaled = scale_to_unit_norm(shift) if self.scale_shift else shift
-        output: Tensor = functional_call(self.network, {**weights, **statistics}, (x, scaled.to(x.dtype)))
+    def shift(self, matrix: Tensor) -> Tensor:
+        """What the network runs on: ``matrix``, scaled, in the network's arithmetic."""
+        return (scale_to_unit_norm(matrix) if self.scale_shift else matrix).to(self.rows.x.dtype)
+
+    def output(self, weights: Tensors, statistics: Tensors, matrix: Tensor, x: Tensor) -> Tensor:
+        """Phi(x, matrix, h) in evaluation mode."""
+        self.network.eval()
+        output: Tensor = functional_call(self.network, {**weights, **statistics}, (x, self.shift(matrix)))
         return output
 
-    def training_loss(self, weights: Tensors, statistics: Tensors, theta_task: Tensor) -> Tensor:
-        """L_task on the training rows, with the batch's own statistics."""
+    def training_loss(
+        self, weights: Tensors, statistics: Tensors, shift: Tensor, first_taps: Tensor | None = None
+    ) -> Tensor:
+        """L_task on the training rows, with the batch's own statistics; the running ones go into ``statistics``.
+
+        ``first_taps``, the first layer's on ``shift``, spare their computation where the shift stays the same.
+        """
+        self.network.train()
         rows = self.rows
-        output = self.output(weights, statistics, theta_task, rows.x, training=True)
+        output = functional_call(self.network, {**weights, **statistics}, (rows.x, shift, first_taps))
         return self.task_loss(output, rows.y, rows.weight)
 
 

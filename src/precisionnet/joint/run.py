@@ -40,6 +40,53 @@ class Result:
     history: list[HistoryRow]
 
 
+class Training:
+    """A run that goes on epoch by epoch, so that it can be watched, put aside and given up."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        method: Method,
+        schedule: Schedule,
+        stopping: Stopping,
+        metric: Metric,
+        validation: Rows | None = None,
+    ) -> None:
+        self._problem, self._method, self._schedule = problem, method, schedule
+        self._stopping, self._metric, self._validation = stopping, metric, validation
+        self._state = self._best = method.init(problem)
+        self._best_loss = np.inf
+        self.history: list[HistoryRow] = []
+
+    @property
+    def done(self) -> bool:
+        """At the last epoch, or without a better validation loss for too long."""
+        epoch = len(self.history)
+        waited = epoch - self._best.epoch >= self._stopping.patience if epoch else False
+        return waited or epoch >= self._stopping.max_epochs
+
+    def advance(self) -> HistoryRow:
+        """One epoch more; returns the row it leaves in the history."""
+        epoch = len(self.history) + 1
+        try:
+            self._state = replace(self._method.update(self._state, self._problem, self._schedule), epoch=epoch)
+        except (TorchLinAlgError, np.linalg.LinAlgError) as error:  # an eigenvalue solver met NaN on the way
+            raise _divergence(epoch, ["theta"], self._schedule) from error
+        shown = self._method.result(self._state)
+        validated = self._validation is not None
+        row = _describe(self._problem, shown, self._stopping, self._metric, self._validation)
+        _refuse_divergence(shown, row, self._schedule, validated)
+        self.history.append(row)
+        loss = row["validation_loss"] if validated else -epoch
+        if loss < self._best_loss:
+            self._best, self._best_loss = shown, loss  # states are never written into, so this is a copy, not an alias
+        return row
+
+    def result(self) -> Result:
+        """The state with the best validation loss so far (the last one without validation rows)."""
+        return Result(self._best, self.history)
+
+
 def run(
     problem: Problem,
     method: Method,
@@ -49,33 +96,20 @@ def run(
     validation: Rows | None = None,
     on_epoch: Callable[[HistoryRow], object] | None = None,
 ) -> Result:
-    """Train to the end and return the state with the best validation loss (the last one without validation rows)."""
-    state = method.init(problem)
-    best, best_loss, history = state, np.inf, list[HistoryRow]()
-    for epoch in range(1, stopping.max_epochs + 1):
-        try:
-            state = replace(method.update(state, problem, schedule), epoch=epoch)
-        except (TorchLinAlgError, np.linalg.LinAlgError) as error:  # an eigenvalue solver met NaN on the way
-            raise _divergence(epoch, ["theta"], schedule) from error
-        shown = method.result(state)
-        row = _describe(problem, shown, stopping, metric, validation)
-        _refuse_divergence(shown, row, schedule, validated=validation is not None)
-        history.append(row)
+    """Train to the end."""
+    training = Training(problem, method, schedule, stopping, metric, validation)
+    while not training.done:
+        row = training.advance()
         if on_epoch is not None:
             on_epoch(row)
-        loss = row["validation_loss"] if validation is not None else -epoch
-        if loss < best_loss:
-            best, best_loss = shown, loss  # states are never written into, so this is a copy, not an alias
-        elif epoch - best.epoch >= stopping.patience:
-            break
-    return Result(best, history)
+    return training.result()
 
 
 def predict(problem: Problem, state: JointState, x: Tensor, *, sparse: bool) -> Tensor:
     """Network output in evaluation mode, on theta (``sparse``) or theta_task."""
     shift = torch.from_numpy(state.theta) if sparse else state.theta_task
     with torch.no_grad():
-        return problem.output(state.weights, state.statistics, shift, x, training=False)
+        return problem.output(state.weights, state.statistics, shift, x)
 
 
 def _describe(

@@ -76,7 +76,7 @@ def theta_task_step(state: JointState, problem: Problem, schedule: Schedule) -> 
     step = min(schedule.learning_rate, 1.0 / problem.coupling) if problem.coupling > 0 else schedule.learning_rate
     for _ in range(schedule.task_steps):
         leaf = theta_task.detach().requires_grad_()
-        loss = problem.task_weight * problem.training_loss(state.weights, scratch, leaf)
+        loss = problem.task_weight * problem.training_loss(state.weights, scratch, problem.shift(leaf))
         (gradient,) = torch.autograd.grad(loss, leaf)
         gradient = 0.5 * (gradient + gradient.T) + problem.coupling * (theta_task - theta)
         # With a scaled shift the loss does not feel theta_task's size, so its gradient grows without bound as that
@@ -99,9 +99,11 @@ def open_for_training(state: JointState, schedule: Schedule) -> tuple[Tensors, T
 def weights_step(state: JointState, problem: Problem, schedule: Schedule) -> JointState:
     """Lines 12-14, Step 3: Adam on the network's weights, problem (10) with the l2 term of eq. (3)."""
     weights, statistics, adam = open_for_training(state, schedule)
+    shift = problem.shift(state.theta_task)
+    first_taps = problem.network.first_taps(problem.rows.x, shift)
     for _ in range(schedule.weight_steps):
         adam.zero_grad()
-        loss = problem.task_weight * problem.training_loss(weights, statistics, state.theta_task)
+        loss = problem.task_weight * problem.training_loss(weights, statistics, shift, first_taps)
         (loss + problem.l2_penalty * l2_norm_squared(weights)).backward()  # type: ignore[no-untyped-call]
         adam.step()
     return replace(

@@ -52,6 +52,13 @@ class PolynomialFilter(nn.Module):
 
     def forward(self, x: Tensor, shift: Tensor) -> Tensor:
         """Filter ``x`` of shape (batch, nodes, in_features) over ``shift`` of shape (nodes, nodes)."""
+        return self.mix(self.taps(x, shift))
+
+    def taps(self, x: Tensor, shift: Tensor) -> Tensor:
+        """x, shift x, shift^2 x, ... side by side: (nodes, batch, (order + 1) * in_features).
+
+        They hold no weight: as long as neither x nor the shift changes they need not be computed again.
+        """
         if x.ndim != 3 or x.shape[-1] != self.in_features:
             raise ValueError(f"x must have shape (batch, nodes, {self.in_features}), got {tuple(x.shape)}.")
         if shift.shape != (x.shape[1], x.shape[1]):
@@ -62,8 +69,11 @@ class PolynomialFilter(nn.Module):
         taps = [x.transpose(0, 1)]
         for _ in range(self.order):
             taps.append((shift @ taps[-1].reshape(nodes, -1)).reshape(nodes, batch, -1))
-        # One product for all taps: (nodes * batch, (K + 1) F_in) x ((K + 1) F_in, F_out).
-        output = torch.cat(taps, dim=-1) @ self.weight.reshape(-1, self.out_features)
+        return torch.cat(taps, dim=-1)
+
+    def mix(self, taps: Tensor) -> Tensor:
+        """The sum over taps and features, one product: (nodes * batch, (K + 1) F_in) x ((K + 1) F_in, F_out)."""
+        output = taps @ self.weight.reshape(-1, self.out_features)
         if self.bias is not None:
             output = output + self.bias
         return output.transpose(0, 1)

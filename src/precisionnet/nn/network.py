@@ -35,9 +35,10 @@ class FilterLayer(nn.Module):
         self.norm = FeatureNorm(out_features) if batch_norm else nn.Identity()
         self.activation = ACTIVATIONS[activation]()
 
-    def forward(self, x: Tensor, shift: Tensor) -> Tensor:
-        """Apply the layer to x of shape (batch, nodes, in_features)."""
-        output: Tensor = self.activation(self.norm(self.filter(x, shift)))
+    def forward(self, x: Tensor, shift: Tensor, taps: Tensor | None = None) -> Tensor:
+        """Apply the layer to x of shape (batch, nodes, in_features); ``taps`` where they are known already."""
+        filtered = self.filter(x, shift) if taps is None else self.filter.mix(taps)
+        output: Tensor = self.activation(self.norm(filtered))
         return output
 
 
@@ -88,13 +89,17 @@ class PrecisionNetwork(nn.Module):
         """The filter banks, first layer first."""
         return [module for module in self.modules() if isinstance(module, PolynomialFilter)]
 
-    def node_features(self, x: Tensor, shift: Tensor) -> Tensor:
+    def first_taps(self, x: Tensor, shift: Tensor) -> Tensor:
+        """The part of the first layer that no weight enters, for as long as x and shift stay the same."""
+        return self.filters[0].taps(x, shift)
+
+    def node_features(self, x: Tensor, shift: Tensor, first_taps: Tensor | None = None) -> Tensor:
         """The last layer's output, (batch, nodes, n_filters); equivariant to a permutation of the nodes."""
-        for layer in self.layers:
-            x = layer(x, shift)
+        for i, layer in enumerate(self.layers):
+            x = layer(x, shift, first_taps if i == 0 else None)
         return x
 
-    def forward(self, x: Tensor, shift: Tensor) -> Tensor:
+    def forward(self, x: Tensor, shift: Tensor, first_taps: Tensor | None = None) -> Tensor:
         """Predictions of shape (batch, n_outputs) for x of shape (batch, nodes, in_features)."""
-        output: Tensor = self.readout(self.node_features(x, shift))
+        output: Tensor = self.readout(self.node_features(x, shift, first_taps))
         return output
