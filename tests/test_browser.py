@@ -9,6 +9,8 @@ import pytest
 from precisionnet.datasets import Dataset
 from precisionnet.experiments import measure
 from precisionnet.report import render
+from precisionnet.report.experiments import build_outcome
+from tests.made_rows import PUBLISHED, comparison_rows, manifest, synthetic_rows
 
 pytestmark = pytest.mark.browser
 
@@ -68,3 +70,53 @@ def test_the_parameters_open(browser, page):
     text = browser.execute_script("return document.querySelector('details').innerText")
     assert "learning_rate" in text
     assert "scikit-learn" in text
+
+
+@pytest.fixture(scope="module", params=["comparison", "synthetic"])
+def experiment_page(request, tmp_path_factory):
+    if request.param == "comparison":
+        head, rows = (
+            manifest(published=PUBLISHED, notes=["A note."], source="a_long_name_of_a_table" * 5),
+            comparison_rows(),
+        )
+        rows[3] |= {"error": "Training produced a value that is not finite: lower --learning-rate."}
+    else:
+        head, rows = manifest("synthetic"), synthetic_rows()
+    path = tmp_path_factory.mktemp("experiment") / "index.html"
+    path.write_text(build_outcome(head, rows, len(rows)).html, encoding="utf-8")
+    return path
+
+
+OUTSIDE = """
+const bounds = e => e.getBoundingClientRect();
+return [...document.querySelectorAll('figure svg')].flatMap(svg => {
+  const box = bounds(svg);
+  return [...svg.querySelectorAll('text')].filter(t => {
+    const r = bounds(t);
+    return r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1;
+  }).map(t => t.textContent.trim());
+});
+"""
+OVERLAPPING = """
+const overlap = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 &&
+  Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2;
+return [...document.querySelectorAll('figure svg')].flatMap(svg => {
+  const all = [...svg.querySelectorAll('text')].map(t => [t.textContent.trim(), t.getBoundingClientRect()]);
+  return all.flatMap(([a, r], i) => all.slice(i + 1).filter(([_, s]) => overlap(r, s)).map(([b, _]) => [a, b]));
+});
+"""
+
+
+@pytest.mark.parametrize("width", [360, 420, 1280])
+def test_an_experiment_fits_the_window(browser, experiment_page, width):
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.get(experiment_page.as_uri())
+    browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert browser.execute_script(OUTSIDE) == []
+    assert browser.execute_script(OVERLAPPING) == []
+    verdict = browser.execute_script("return document.querySelector('.verdict').getBoundingClientRect().top")
+    assert verdict < 300
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []

@@ -11,8 +11,18 @@ import typer
 
 from precisionnet._version import __version__
 from precisionnet.cli.datasets import app as datasets_app
+from precisionnet.cli.experiments import Jobs, Quick, Scheduler, Seed
+from precisionnet.cli.experiments import app as experiments_app
 from precisionnet.cli.options import with_model_parameters
-from precisionnet.cli.precheck import check_ending, check_fit, check_model, check_out, check_parameters
+from precisionnet.cli.precheck import (
+    check_ending,
+    check_fit,
+    check_model,
+    check_out,
+    check_parameters,
+    check_search,
+    check_workers,
+)
 from precisionnet.cli.table_options import (
     CompleteRows,
     Drop,
@@ -124,6 +134,102 @@ def show(
 
 
 app.add_typer(datasets_app, name="datasets")
+
+
+@app.command()
+def compare(
+    tables: Tables,
+    target: Annotated[str, typer.Option(metavar="COL", help="Column to predict.")],
+    methods: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Methods to compare; all that can do it if not given.")
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option(metavar="N", help="Random splits; 5 if not given, 2 with --quick.")
+    ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(
+            "--groups", "--person", metavar="COL", help="Column that says whose row it is; a person is never split."
+        ),
+    ] = None,
+    id_column: IdColumn = None,
+    site: Site = None,
+    task: Annotated[str, typer.Option(metavar="[auto|regression|classification]", help="What the target is.")] = "auto",
+    drop: Drop = None,
+    format: Format = "auto",
+    regions: Regions = "all",
+    complete_rows: CompleteRows = False,
+    quick: Quick = False,
+    search: Annotated[
+        str, typer.Option(metavar="[grid|optuna]", help="Try every combination of parameters, or a budget of trials.")
+    ] = "grid",
+    trials: Annotated[int, typer.Option(metavar="N", help="Trials of --search optuna, for each method.")] = 20,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    seed: Seed = None,
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Folder for the results; an interrupted run goes on in it.")
+    ] = "precisionnet-compare",
+) -> None:
+    """Should I use this here? Tune and test every method on the same splits of your table, and say so."""
+    check_fit(task, 0.2)
+    check_out(out)
+    check_search(repeats, search, trials)
+    check_workers(jobs, scheduler)
+    for table in tables:
+        refuse_missing_table(table)
+    loading = load_options(target, id_column, person, site, drop, format, regions)
+    from precisionnet.cli.prepare import prepare
+
+    data, kind, _ = prepare(tables, loading, task, complete_rows=complete_rows, missing="median", strict=False)
+    from precisionnet.cli.compare import run_compare
+
+    names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
+    source = " + ".join(Path(table).name for table in tables)
+    run_compare(
+        data,
+        kind,
+        names,
+        repeats,
+        seed or 0,
+        search,
+        trials,
+        Path(out),
+        source,
+        jobs,
+        scheduler,
+        quick=quick,
+        guessed=task == "auto",
+    )
+
+
+@app.command()
+def reproduce(
+    what: Annotated[
+        str,
+        typer.Argument(metavar="WHAT", help="synthetic, abide, ants, adni or theorem; or the path of a .toml file."),
+    ],
+    quick: Quick = False,
+    out: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Folder for the results; results-WHAT if not given.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Where the tables are; needed for adni, else fetched.")
+    ] = None,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    seed: Seed = None,
+) -> None:
+    """Run an experiment of the paper and set its figures beside ours; interrupted, it goes on where it was."""
+    if out is not None:
+        check_out(out)
+    check_workers(jobs, scheduler)
+    from precisionnet.cli.reproduce import run_reproduce
+
+    run_reproduce(what, out, data, jobs, scheduler, seed, quick=quick)
+
+
+app.add_typer(experiments_app, name="experiments")
 
 
 @app.command()

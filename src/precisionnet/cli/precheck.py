@@ -46,6 +46,30 @@ def check_out(out: str) -> None:
         raise InputError("--out is empty: name a folder for the results.")
 
 
+def check_search(repeats: int | None, search: str, trials: int) -> None:
+    """What ``compare`` takes beside columns and methods."""
+    if repeats is not None and repeats < 1:
+        raise InputError(f"--repeats must be at least 1, got {repeats}; 5 is usual.")
+    if search not in ("grid", "optuna"):
+        raise InputError(f"--search must be grid or optuna, got {search!r}.")
+    if trials < 1:
+        raise InputError(f"--trials must be at least 1, got {trials}.")
+
+
+def check_workers(jobs: int | None, scheduler: str | None) -> None:
+    """Where fits run: on this machine or on a cluster."""
+    if jobs is not None and jobs < 1:
+        raise InputError(f"--jobs must be at least 1, got {jobs}; leave it out to use every core.")
+    if jobs is not None and scheduler is not None:
+        raise InputError("--jobs counts processes on this machine, a scheduler has its own workers: give one of them.")
+
+
+def check_results(folder: str) -> None:
+    """A folder that an experiment was stored in."""
+    if not (Path(folder) / "experiment.json").is_file():
+        raise InputError(f"{folder!r} is not a results folder: pass one that precisionnet compare or reproduce made.")
+
+
 def check_ending(output: str | None) -> None:
     """An output we can write."""
     if output is not None and Path(output).suffix.lower() not in WRITERS:

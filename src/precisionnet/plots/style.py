@@ -1,4 +1,4 @@
-"""One look for every figure, and figures as inline SVG.
+"""One look for every figure, and figures as inline SVG or as files.
 
 Figures are drawn without pyplot, so nothing global is touched and no display is needed.
 """
@@ -9,6 +9,7 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -84,3 +85,13 @@ def to_svg(figure: Figure, name: str) -> str:
     width, height = (float(value) for value in re.findall(r'(?:width|height)="([\d.]+)pt"', svg[:400])[:2])
     head = f'<svg role="img" style="max-width:{width * 4 / 3:.0f}px" viewBox="0 0 {width:g} {height:g}"'
     return re.sub(r'<svg [^>]*?viewBox="[^"]*"', head, svg, count=1)
+
+
+def to_file(figure: Figure, path: Path, ending: str, name: str) -> None:
+    """The figure on white as "svg" or "png", the same bytes for the same figure and name.
+
+    Letters are outlines: where the font is missing, nothing moves.
+    """
+    metadata: dict[str, Any] = {"Date": None, "Creator": None} if ending == "svg" else {"Software": None}
+    with matplotlib.rc_context({**_RC, "svg.fonttype": "path", "svg.hashsalt": name}):
+        figure.savefig(path, format=ending, metadata=metadata, facecolor="white", dpi=160)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
 from precisionnet import plots
 from precisionnet.datasets.checks import Finding
-from precisionnet.errors import printable
 from precisionnet.estimators import partial_correlations
 from precisionnet.estimators.checks import column_names
 from precisionnet.estimators.files import versions
 from precisionnet.experiments import METRIC_LABELS, HoldOut
 from precisionnet.parameters import PARAMETERS
+from precisionnet.report.pages import Picture, template
 from precisionnet.types import FloatArray
 
 EDGES_SHOWN = 30
@@ -32,26 +30,12 @@ METHOD_SENTENCES = {
 }
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A picture and what a screen reader, or a reader in a hurry, gets instead."""
-
-    svg: Markup
-    caption: str
-
-
 def render(result: HoldOut, source: str, created: str, findings: Sequence[Finding] = ()) -> str:
     """The page as text. ``source`` names the table, ``created`` is the date to show, ``findings`` are of the table."""
-    environment = Environment(
-        loader=PackageLoader("precisionnet.report"),
-        autoescape=select_autoescape(default=True),
-        trim_blocks=True,
-        finalize=_without_control_characters,
-    )
     model = result.model
     edges = model.to_edge_frame()
     n = int(model.n_features_in_)
-    return environment.get_template("report.html.j2").render(
+    return template("report.html.j2").render(
         result=result,
         model=model,
         source=source,
@@ -114,7 +98,7 @@ def _score_rows(result: HoldOut) -> list[tuple[str, list[str], bool]]:
     ]
 
 
-def _figures(result: HoldOut) -> dict[str, Figure]:
+def _figures(result: HoldOut) -> dict[str, Picture]:
     model, said = result.model, result.predictions
     names = column_names(model)
     partial = partial_correlations(model.precision_)
@@ -144,7 +128,7 @@ def _figures(result: HoldOut) -> dict[str, Figure]:
                 plots.roc(result.y_test, said.probabilities, model.classes_),
                 "ROC curves on held-out rows.",
             )
-        return {name: Figure(Markup(plots.to_svg(figure, name)), text) for name, (figure, text) in drawn.items()}
+        return {name: Picture(Markup(plots.to_svg(figure, name)), text) for name, (figure, text) in drawn.items()}
 
 
 def _responses(model: Any) -> tuple[FloatArray, list[FloatArray]]:
@@ -165,11 +149,6 @@ def _fitted(model: Any) -> list[tuple[str, str]]:
         ("network weights", f"{sum(p.numel() for p in model.network_.parameters()):,}"),
         ("random seed", _show(model.random_state)),
     ]
-
-
-def _without_control_characters(value: Any) -> Any:
-    """A name from a file may hold escape sequences or switch the writing direction; markup is ours."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _number(value: float) -> str:

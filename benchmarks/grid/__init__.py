@@ -1,0 +1,1 @@
+"""The tuning grid: fits one after another against the experiment runner."""

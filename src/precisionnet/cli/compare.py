@@ -1,0 +1,47 @@
+"""``precisionnet compare``, once the table is read and checked: every method on it, and whether to use this one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from precisionnet.cli import console
+from precisionnet.cli.experiments import run_write_print
+from precisionnet.datasets import Dataset
+from precisionnet.experiments.comparing import QUICK_GRID, compare_experiment
+from precisionnet.experiments.config import Tuning
+from precisionnet.types import TaskName
+
+QUICK_REPEATS, REPEATS = 2, 5
+
+
+def run_compare(
+    data: Dataset,
+    task: TaskName,
+    methods: list[str] | None,
+    repeats: int | None,
+    seed: int,
+    search: str,
+    trials: int,
+    out: Path,
+    source: str,
+    jobs: int | None,
+    scheduler: str | None,
+    *,
+    quick: bool,
+    guessed: bool,
+) -> None:
+    """Build, run, write, print."""
+    experiment = compare_experiment(
+        data,
+        task,
+        methods,
+        repeats if repeats is not None else QUICK_REPEATS if quick else REPEATS,
+        seed,
+        tuning=Tuning(search=search, trials=trials),  # type: ignore[arg-type]
+        networks=QUICK_GRID if quick else None,
+        source=source,
+    )
+    how = f"{task} (guessed; --task sets it)" if guessed else task
+    told = f"{len(data)} rows, {data.X.shape[1]} columns, {len(experiment.jobs)} fits"
+    console.note(f"{experiment.about['target']}: {how}, {told}")
+    run_write_print(experiment, out, jobs, scheduler)

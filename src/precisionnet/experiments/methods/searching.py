@@ -1,0 +1,145 @@
+"""Choosing among candidates on the validation rows: every choice of a grid, the hopeless ones given up early.
+
+A race is successive halving over epochs. After a fifth, two and three fifths of its epochs a candidate goes on only
+where it is in the better half of those still in (never fewer than four go on); who is left is trained to the end. What
+a race can miss is a slow starter: ``Tuning(race=False)`` trains everyone to the end, as the paper does. Nothing here
+ever sees a test row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from precisionnet.errors import FitDivergedError
+from precisionnet.experiments.config import Tuning
+from precisionnet.experiments.methods.candidate import Candidate, Parameters
+from precisionnet.experiments.runner.jobs import Row
+
+Space = Mapping[str, Sequence[Any]]
+"""The values of each parameter that are tried, in order."""
+Make = Callable[[Parameters], Candidate]
+
+RUNGS = (0.2, 0.4, 0.6)
+"""Shares of a candidate's epochs after which a race is judged."""
+FEWEST = 4
+"""So many go on at every rung, whatever their share."""
+
+
+@dataclass(frozen=True)
+class Searched:
+    """The winner, trained, and a row for each candidate that was tried."""
+
+    best: Candidate
+    trials: list[Row]
+
+
+def search(make: Make, space: Space, tuning: Tuning, seed: int = 0, scratch: Path | None = None) -> Searched:
+    """The candidate with the lowest validation score; of equals the first.
+
+    ``make`` builds an untrained candidate. A budgeted search (``tuning.search == "optuna"``) keeps its journal in
+    ``scratch`` and goes on from there; where its budget covers the whole grid it is the grid.
+    """
+    if tuning.search == "optuna" and count_combinations(space) > tuning.trials:
+        from precisionnet.experiments.methods.optuna_search import search_with_optuna
+
+        return search_with_optuna(make, space, tuning, seed, scratch)
+    return search_grid(make, space, race=tuning.race)
+
+
+def search_grid(make: Make, space: Space, *, race: bool = True) -> Searched:
+    """Every combination, in a race or each to the end."""
+    entrants = [Entrant(parameters) for parameters in combinations(space)]
+    going = entrants
+    for share in RUNGS if race else ():
+        going = _advance_all(going, make, share, keep=how_many_go_on(len(going)))
+    winners = _advance_all(going, make, 1.0, keep=1)
+    trials = [entrant.row() for entrant in entrants]
+    if not winners:
+        raise nothing_left(trials)
+    best = winners[0].candidate
+    assert best is not None
+    return Searched(best, trials)
+
+
+def combinations(space: Space) -> list[Parameters]:
+    """All of them; the last parameter changes fastest. An empty space has one combination, of nothing."""
+    return [dict(zip(space, values, strict=True)) for values in product(*space.values())]
+
+
+def count_combinations(space: Space) -> int:
+    """How many there are."""
+    return math.prod(len(values) for values in space.values())
+
+
+def how_many_go_on(entered: int) -> int:
+    """The better half, rounded up, and no fewer than ``FEWEST``."""
+    return max(FEWEST, math.ceil(entered / 2))
+
+
+def nothing_left(trials: Sequence[Row]) -> FitDivergedError:
+    """The error of a search that has no model to return."""
+    reasons = [trial["error"] for trial in trials if "error" in trial]
+    if len(trials) == 1:
+        return FitDivergedError(reasons[0])
+    return FitDivergedError(f"No candidate came to the end, {len(reasons)} of {len(trials)} diverged: {reasons[0]}")
+
+
+@dataclass(eq=False)
+class Entrant:
+    """One combination: made when its turn comes, let go of when it is out."""
+
+    parameters: Parameters
+    candidate: Candidate | None = None
+    validation: float = math.inf
+    epochs: int = 0
+    stopped: bool = False
+    """Whether it could be trained further."""
+    seconds: float = 0.0
+    error: str | None = None
+
+    def advance(self, make: Make, share: float) -> bool:
+        """Train up to this share of its epochs; False where it diverged, which is infinitely bad."""
+        try:
+            self._train(make, share)
+        except FitDivergedError as error:
+            self.error, self.validation, self.stopped = str(error), math.inf, False
+            self.candidate = None
+        return self.error is None
+
+    def row(self) -> Row:
+        """What is told of it."""
+        validation = self.validation if math.isfinite(self.validation) else None
+        told = {"parameters": self.parameters, "validation": validation, "epochs": self.epochs}
+        told |= {"stopped": self.stopped, "seconds": self.seconds}
+        return told if self.error is None else {**told, "error": self.error}
+
+    def _train(self, make: Make, share: float) -> None:
+        if self.candidate is None:
+            self.candidate = make(dict(self.parameters))
+        candidate = self.candidate
+        try:
+            # 0.6 * 5 is a little above 3, and an epoch must not hang on the last bit
+            self.validation = float(candidate.advance(math.ceil(round(share * candidate.max_epochs, 9))))
+        finally:
+            self.epochs, self.seconds, self.stopped = candidate.epochs, candidate.seconds, not candidate.done
+        if not math.isfinite(self.validation):
+            raise FitDivergedError(f"The validation score became {self.validation}.")
+
+
+def _advance_all(entrants: Iterable[Entrant], make: Make, share: float, keep: int) -> list[Entrant]:
+    """The best ``keep`` at this share of the epochs, in their order; never more than one other is held in memory."""
+    leading: list[Entrant] = []
+    for entrant in entrants:
+        if not entrant.advance(make, share):
+            continue
+        leading.append(entrant)
+        if len(leading) > keep:
+            last = max(reversed(leading), key=lambda entrant: entrant.validation)  # of equals the later one is out
+            leading.remove(last)
+            last.candidate = None
+    return leading

@@ -1,0 +1,112 @@
+"""Splits that every method shares: whole people, alike in target, the same for whoever asks with the same seed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from precisionnet.arguments import check_count
+from precisionnet.datasets import Dataset
+from precisionnet.errors import InputError, some
+from precisionnet.types import IndexArray, TaskName
+
+FRACTIONS = (0.6, 0.2, 0.2)
+"""Training, validation and test, as in the paper."""
+FEWEST_ROWS = (10, 2, 2)
+"""On each side: to learn from, to choose by, to be tested on."""
+SIDES = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One repeat: positions of the rows on each side, and the seed of everything drawn in it."""
+
+    repeat: int
+    seed: int
+    train: IndexArray
+    validation: IndexArray
+    test: IndexArray
+
+
+def repeat_seed(seed: int, repeat: int) -> int:
+    """The seed of one repeat, whatever the number of repeats; fits NumPy, scikit-learn and PyTorch."""
+    return int(np.random.SeedSequence([seed, repeat]).generate_state(1)[0])
+
+
+def make_folds(
+    data: Dataset, repeats: int, seed: int, fractions: Sequence[float] = FRACTIONS, *, task: TaskName
+) -> list[Fold]:
+    """A fresh split a repeat; each is refused where a method could not learn from it."""
+    check_count("repeats", repeats, 1)
+    folds = []
+    for repeat in range(repeats):
+        own_seed = repeat_seed(seed, repeat)
+        fold = Fold(repeat, own_seed, *data.split_rows(fractions, own_seed, stratify="target"))
+        _refuse_small(data, fold, fractions)
+        if task == "classification":
+            _refuse_lost_classes(data, fold)
+        folds.append(fold)
+    return folds
+
+
+def splits_frame(data: Dataset, folds: Sequence[Fold]) -> pd.DataFrame:
+    """A row a sample, in the table's order: its id, and the side it is on in each repeat."""
+    sides = np.empty((len(data), len(folds)), dtype=object)
+    for column, fold in enumerate(folds):
+        for side in SIDES:
+            sides[getattr(fold, side), column] = side
+    names = [f"repeat_{fold.repeat}" for fold in folds]
+    frame = pd.DataFrame(sides, index=data.X.index, columns=names)
+    return frame.rename_axis("id").reset_index()
+
+
+def data_hash(data: Dataset) -> str:
+    """sha256 of features, target and people, with their names and in their order: what a result can depend on."""
+    digest = hashlib.sha256()
+    _add_labels(digest, [str(name) for name in data.X.columns])
+    values = np.ascontiguousarray(data.X.to_numpy(dtype=np.float64)) + 0.0  # -0.0 is 0.0
+    values[np.isnan(values)] = np.nan  # one NaN for all
+    digest.update(repr(values.shape).encode() + values.tobytes())
+    for column in (data.X.index, data.y, data.groups):
+        _add_labels(digest, ["none"] if column is None else [str(column.name), *_texts(column)])
+    return digest.hexdigest()
+
+
+def _texts(column: pd.Series[Any] | pd.Index[Any]) -> list[str]:
+    """Numbers are equal whatever their type: 1 is 1.0."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return [repr(value) for value in column.to_numpy(dtype=np.float64, na_value=np.nan).tolist()]
+    return [str(value) for value in column]
+
+
+def _add_labels(digest: Any, labels: Sequence[str]) -> None:
+    """Each with its length, so that no two lists look alike."""
+    for label in (str(len(labels)), *labels):
+        text = label.encode("utf-8", "surrogatepass")
+        digest.update(f"{len(text)}:".encode() + text)
+
+
+def _refuse_small(data: Dataset, fold: Fold, fractions: Sequence[float]) -> None:
+    counts = [len(getattr(fold, side)) for side in SIDES]
+    if any(count < fewest for count, fewest in zip(counts, FEWEST_ROWS, strict=True)):
+        raise InputError(
+            f"{len(data)} rows are too few for a comparison: shares of {'/'.join(f'{share:g}' for share in fractions)} "
+            f"leave {counts[0]} to learn from, {counts[1]} to choose by and {counts[2]} to test, and "
+            f"{FEWEST_ROWS[0]}, {FEWEST_ROWS[1]} and {FEWEST_ROWS[2]} are needed; bring more rows."
+        )
+
+
+def _refuse_lost_classes(data: Dataset, fold: Fold) -> None:
+    assert data.y is not None
+    labels = data.y.astype(str)
+    lost = sorted(set(labels) - set(labels.iloc[fold.train]))
+    if lost:
+        raise InputError(
+            f"In repeat {fold.repeat} no row of class {some(lost)} is left to learn from: merge it with another "
+            "class, bring more of its rows, or change the seed."
+        )

@@ -1,0 +1,159 @@
+"""Methods side by side: every repeat of each, and how far each is from a reference.
+
+A method has one colour, one marker and one line style in every figure. The colours stay apart for the colour-blind;
+models that are no networks share a grey, as they are told apart by their names on the axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.markers import MarkerStyle
+
+from precisionnet.plots.outcome import short
+from precisionnet.plots.style import INK, MUTED, new_figure
+
+PLAIN, TRIVIAL = "#3e4c59", "#7b8794"
+FAR, FAR_APART = 3.0, 8.0
+"""So many times the middle one, an error or a difference is written at the edge instead of shrinking all others."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a method is drawn."""
+
+    color: str
+    marker: str
+    line: Any = "-"
+
+
+LOOKS = {
+    "joint": Look("#1d5fa6", "o", "-"),
+    "naive": Look("#d98500", "s", (0, (5, 2))),
+    "glasso": Look("#007a5a", "^", (0, (3, 1, 1, 1))),
+    "sample": Look("#cc79a7", "D", (0, (1, 1))),
+    "vnn": Look("#8a2b00", "v", (0, (6, 2, 1, 2))),
+    "pca_mlp": Look("#56b4e9", "p", (0, (4, 1, 1, 1, 1, 1))),
+    "ridge": Look(PLAIN, ">"),
+    "logistic": Look(PLAIN, ">"),
+    "svr": Look(PLAIN, "<"),
+    "svc": Look(PLAIN, "<"),
+    "gp": Look(PLAIN, "h"),
+    "hist_gb": Look(PLAIN, "d"),
+    "median": Look(TRIVIAL, "X"),
+    "majority": Look(TRIVIAL, "X"),
+}
+
+
+def look(method: str) -> Look:
+    """The method's own, or the plain one."""
+    return LOOKS.get(method, Look(PLAIN, "*"))
+
+
+def mark(method: str) -> str:
+    """The method's marker as a small ``<svg>``, for tables and text: the same as in the figures."""
+    style = MarkerStyle(look(method).marker)
+    path = style.get_path().transformed(style.get_transform())
+    corners = path.to_polygons(width=0.0, height=0.0)[0]
+    corners = corners / np.abs(corners).max()
+    points = " ".join(f"{x:.2f},{-y:.2f}" for x, y in corners)
+    return (
+        f'<svg class="mark" viewBox="-1.1 -1.1 2.2 2.2" aria-hidden="true"><polygon points="{points}" '
+        f'fill="{look(method).color}"/></svg>'
+    )
+
+
+def repeats(scores: pd.DataFrame, labels: Mapping[str, str], axis: str) -> Figure:
+    """One line a method, one small mark a repeat; thin lines join the same split, the bar is mean and deviation.
+
+    ``scores`` has a row a repeat and a column a method, in the order to show from the top.
+    """
+    figure, axes = _rows_of_methods(list(scores.columns), labels)
+    low, high = _limits(scores.mean().to_numpy(dtype=float), scores.to_numpy(dtype=float), FAR)
+    height = np.arange(scores.shape[1])
+    for values in scores.to_numpy(dtype=float):
+        inside = np.where((values >= low) & (values <= high), values, np.nan)
+        axes.plot(inside, height, color=MUTED, linewidth=0.7, alpha=0.45, zorder=1)
+    for place, method in enumerate(scores.columns):
+        values = scores[method].dropna().to_numpy(dtype=float)
+        if len(values) == 0:
+            axes.annotate("failed", (0.5, place), xycoords=("axes fraction", "data"), ha="center", va="center")
+            continue
+        style, mean = look(str(method)), float(values.mean())
+        inside = values[(values >= low) & (values <= high)]
+        axes.scatter(
+            inside, np.full(len(inside), place), s=20, marker=style.marker, color=style.color, alpha=0.5, lw=0, zorder=2
+        )
+        if not low <= mean <= high:
+            _at_the_edge(axes, place, mean, high)
+            continue
+        spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        axes.errorbar(
+            mean, place, xerr=spread or None, color=style.color, marker=style.marker, markersize=9, linewidth=2,
+            capsize=4, markeredgecolor="white", markeredgewidth=1, zorder=3,
+        )  # fmt: skip
+    axes.set(xlim=(low, high), xlabel=axis)
+    return figure
+
+
+def differences(table: pd.DataFrame, labels: Mapping[str, str], reference: str, axis: str) -> Figure:
+    """Paired difference of each method to the reference, with its interval; the line at zero is the reference.
+
+    ``table`` has a row a method with ``difference``, ``low`` and ``high`` (NaN where one repeat gives no interval).
+    """
+    figure, axes = _rows_of_methods(list(table.index), labels)
+    axes.axvline(0.0, color=look(reference).color, linewidth=1.6, zorder=1)
+    middle = table["difference"].to_numpy(dtype=float)
+    ends = table[["low", "high"]].to_numpy(dtype=float)
+    low, high = _limits(middle, np.column_stack([ends, middle, np.zeros(len(middle))]), FAR_APART)
+    for place, method in enumerate(table.index):
+        style, value = look(str(method)), middle[place]
+        if np.isnan(value):
+            axes.annotate("failed", (0.5, place), xycoords=("axes fraction", "data"), ha="center", va="center")
+            continue
+        if not low <= value <= high:
+            _at_the_edge(axes, place, value, high)
+            continue
+        if np.isfinite(ends[place]).all():
+            axes.plot(ends[place], [place, place], color=style.color, linewidth=2, zorder=2)
+        axes.plot(
+            value, place, color=style.color, marker=style.marker, markersize=9, markeredgecolor="white",
+            markeredgewidth=1, zorder=3,
+        )  # fmt: skip
+    axes.set(xlim=(low, high), xlabel=axis)
+    return figure
+
+
+def _rows_of_methods(methods: list[Any], labels: Mapping[str, str]) -> tuple[Figure, Axes]:
+    figure, (axes,) = new_figure(5.0, 1.0 + 0.42 * max(len(methods), 2))
+    axes.set_yticks(range(len(methods)), [short(labels.get(str(m), str(m)), 24) for m in methods])
+    axes.set_ylim(len(methods) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    return figure, axes
+
+
+def _limits(centres: Any, values: Any, far: float) -> tuple[float, float]:
+    """The range of everything but what lies so far off that the rest would shrink to one spot."""
+    finite, known = values[np.isfinite(values)], centres[np.isfinite(centres)]
+    if len(finite) == 0:
+        return 0.0, 1.0
+    low, high = float(finite.min()), float(finite.max())
+    usual = float(np.median(np.abs(known))) if len(known) else high
+    if len(known) > 2 and 0.0 < far * usual < known.max():
+        near = finite[finite <= far * usual]
+        high = float(near.max()) if len(near) else high
+    pad = 0.06 * (high - low) or 0.05 * abs(high) or 0.5
+    return low - pad, high + pad
+
+
+def _at_the_edge(axes: Axes, place: int, value: float, high: float) -> None:
+    axes.annotate(
+        f"{value:.3g} →", (high, place), xytext=(-4, 0), textcoords="offset points", ha="right", va="center", color=INK
+    )

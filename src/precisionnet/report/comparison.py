@@ -1,0 +1,183 @@
+"""The page of a comparison: which method predicts the target best here, by how much, and whether that is chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from precisionnet import plots
+from precisionnet.errors import printable
+from precisionnet.experiments.metrics import HIGHER_IS_BETTER, METRIC_LABELS
+from precisionnet.experiments.pairing import failed
+from precisionnet.experiments.runner.jobs import Row
+from precisionnet.experiments.statistics import verdict
+from precisionnet.report.parts import Parts, TextTable, labels
+from precisionnet.report.tables import (
+    NONE,
+    PERCENT,
+    Comparison,
+    compare_methods,
+    decimals_of,
+    label,
+    plus_minus,
+    score_frame,
+)
+
+MEASURES = {
+    "regression": ("mae", "mse", "rmse", "r2", "r"),
+    "classification": ("accuracy", "balanced_accuracy", "auc", "log_loss"),
+}
+GRAPH = {"edges": "Edges", "density": "Density", "l1_error": "l1 error", "edge_f1": "Edge F1", "edge_auc": "Edge AUC"}
+
+
+def comparison_parts(rows: Sequence[Row], about: Mapping[str, Any]) -> Parts:
+    """Everything but what stands on every page."""
+    table = compare_methods(rows, about)
+    task, target = about.get("task", "regression"), printable(str(about.get("target") or "the target"))
+    n = len(table.scores)
+    names = labels(rows)
+    caption = f"{table.score_label} of every method in every repeat."
+    with plots.styled():
+        figures: dict[str, tuple[Any, str]] = {
+            "repeats": (plots.repeats(table.scores, names, f"{table.score_label} on test rows"), caption)
+        }
+        if table.reference is not None:
+            axis = f"{METRIC_LABELS.get(table.metric, table.metric)}: difference to {label(table.reference)}"
+            drawn = plots.differences(table.differences, names, table.reference, _with_unit(axis, table.score_label))
+            figures["differences"] = (drawn, f"Difference of every method to {label(table.reference)}.")
+    published = about.get("published") or {}
+    context = {
+        "lines": table.lines,
+        "heading": "Accuracy" if table.metric in PERCENT else "Error",
+        "score_label": table.score_label,
+        "reading": _reading(table, target),
+        "difference_label": "" if table.reference is None else f"Difference to {label(table.reference)}",
+        "reference_label": "" if table.reference is None else label(table.reference),
+        "compared": table.reference is not None and n > 0,
+        "zeros": any(line.zeros for line in table.lines),
+        "published": any(line.paper for line in table.lines),
+        "published_zeros": any(line.paper_zeros for line in table.lines),
+        "table_notes": _table_notes(table, published),
+        "repeats_caption": _repeats_caption(table),
+        "differences_caption": _differences_caption(table),
+        **_measures(rows, task, table),
+    }
+    return Parts(
+        verdict(rows, task, target, printable(str(about.get("unit") or ""))),
+        "comparison.html.j2",
+        context,
+        figures,
+        {name: figure for name, (figure, _) in figures.items()},
+        _how(rows),
+        _facts(rows, about, n),
+        [terminal_table(table)],
+    )
+
+
+def terminal_table(table: Comparison) -> TextTable:
+    """The main table within 80 columns: the paper's zeros and the words are left to the page."""
+    columns = ["method", table.score_label]
+    paper = any(line.paper for line in table.lines)
+    zeros = any(line.zeros for line in table.lines)
+    columns += ["paper"] if paper else []
+    columns += [f"to {table.reference} [95 %]"] if table.reference else []
+    columns += ["zeros"] if zeros else []
+    rows = []
+    for line in table.lines:
+        cells = [line.method, line.score]
+        cells += [line.paper] if paper else []
+        cells += [line.difference] if table.reference else []
+        cells += [line.zeros.replace(",", "")] if zeros else []
+        rows.append([*cells, line.seconds])
+    return TextTable("", [*columns, "seconds"], rows)
+
+
+def _reading(table: Comparison, target: str) -> str:
+    """How to read the main table."""
+    better = "Higher" if table.metric in HIGHER_IS_BETTER else "Lower"
+    what = (
+        f"Accuracy is the share of test rows whose {target} was predicted right."
+        if table.metric in PERCENT
+        else f"MAE is how far predictions of {target} are off on average."
+    )
+    n = len(table.scores)
+    spread = f"mean ± standard deviation over {n} repeats" if n > 1 else "one repeat"
+    return f"{what} {better} is better; {spread}, best method first."
+
+
+def _table_notes(table: Comparison, published: Mapping[str, Any]) -> list[str]:
+    notes = []
+    if table.reference is not None and len(table.scores) > 1:
+        notes.append(
+            "In brackets: 95 % interval of the difference between the two methods on the same splits. Where it "
+            "contains 0, the difference could be chance."
+        )
+    elif len(table.scores) == 1:
+        notes.append("One repeat gives no interval: more repeats tell a difference from chance.")
+    if any(line.zeros for line in table.lines):
+        notes.append("Zeros in θ: entries of the precision matrix that are exactly zero, pairs without an edge.")
+    notes.append("Seconds: mean time of a repeat, tuning included, on one worker.")
+    if published.get("caption"):
+        notes.append(f"In the paper: {published['caption']}")
+    return notes
+
+
+def _repeats_caption(table: Comparison) -> str:
+    if len(table.scores) == 1:
+        return "One repeat: one mark a method."
+    return "Small marks are repeats, joined where the split is the same; the large mark is the mean ± one deviation."
+
+
+def _differences_caption(table: Comparison) -> str:
+    if table.reference is None:
+        return ""
+    side = "left" if table.metric in HIGHER_IS_BETTER else "right"
+    where = f"Methods to the {side} of the line do worse than {label(table.reference)}."
+    return where + ("" if len(table.scores) == 1 else " A bar that crosses the line could be chance.")
+
+
+def _measures(rows: Sequence[Row], task: str, table: Comparison) -> dict[str, Any]:
+    wanted = {name: METRIC_LABELS.get(name, name) for name in MEASURES[task]} | GRAPH
+    frames = {name: score_frame(rows, name) for name in wanted}
+    frames = {name: frame for name, frame in frames.items() if frame.notna().any(axis=None)}
+    frames = {name: 100 * frame if name in PERCENT else frame for name, frame in frames.items()}
+    digits = {name: 0 if name == "edges" else decimals_of(frame.mean()) for name, frame in frames.items()}
+    lines = []
+    for method in table.scores.columns:
+        cells = [plus_minus(frame[method], digits[name]) for name, frame in frames.items()]
+        if any(cell != NONE for cell in cells):
+            lines.append((method, cells))
+    names = [f"{wanted[name]} (%)" if name in PERCENT else wanted[name] for name in frames]
+    return {"measures": lines, "measure_labels": names}
+
+
+def _how(rows: Sequence[Row]) -> list[str]:
+    fitted = [row for row in rows if not failed(row)]
+    if not fitted:
+        return ["No fit has come to an end yet."]
+    repeats = len({row["repeat"] for row in fitted})
+    sizes = [int(np.median([row.get(name) or 0 for row in fitted])) for name in ("n_train", "n_validation", "n_test")]
+    times = "once" if repeats == 1 else f"anew in each of {repeats} repeats"
+    tried, stopped = (sum(row.get(name) or 0 for row in fitted) for name in ("n_candidates", "n_stopped"))
+    early = f", of which {stopped:,} were stopped early as hopeless" if stopped else ""
+    return [
+        f"The rows were split {times}: about {sizes[0]} to learn from, {sizes[1]} to tune on and {sizes[2]} to test. "
+        "Rows of one person stay together, and every method got the same splits (splits.csv).",
+        f"Each method’s parameters were chosen on the validation rows alone: {tried:,} candidates were trained in all"
+        f"{early}. The test rows were used once, at the end.",
+        "Differences are paired by split. Their intervals come from the corrected resampled t-test (Nadeau and Bengio, "
+        "2003), which allows for repeats that share rows.",
+    ]
+
+
+def _facts(rows: Sequence[Row], about: Mapping[str, Any], n: int) -> list[tuple[str, str]]:
+    facts = [(about.get("n_rows"), "rows"), (about.get("n_features"), "columns"), (n, "repeats")]
+    tried = sum(row.get("n_candidates") or 0 for row in rows)
+    return [(f"{value:,}", what) for value, what in [*facts, (tried, "candidates trained")] if value]
+
+
+def _with_unit(axis: str, score_label: str) -> str:
+    unit = score_label.partition(" (")[2].rstrip(")")
+    return f"{axis} ({unit})" if unit and unit != "%" else f"{axis} (points)" if unit else axis

@@ -1,0 +1,129 @@
+"""The page of an experiment, its figures and its summary: all from the stored rows, so that they can be made again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+
+from precisionnet import plots
+from precisionnet.errors import InputError
+from precisionnet.experiments.paper.claims import claims as judge_claims
+from precisionnet.experiments.paper.slopes import slopes_frame
+from precisionnet.experiments.runner.jobs import Row
+from precisionnet.experiments.runner.store import read_folder
+from precisionnet.experiments.statistics import summarise
+from precisionnet.outputs import whole_file
+from precisionnet.report.comparison import comparison_parts
+from precisionnet.report.pages import Picture, template
+from precisionnet.report.parts import (
+    Parts,
+    TextTable,
+    chosen,
+    failures,
+    labels,
+    marks,
+    method_clauses,
+    settings,
+    unfinished,
+)
+from precisionnet.report.sparsity import sparsity_parts
+from precisionnet.report.theorem import theorem_parts
+
+PAGE, SUMMARY = "index.html", "summary.csv"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a person is told of an experiment, on the page and in the terminal."""
+
+    about: dict[str, Any]
+    verdict: str
+    warnings: list[str]
+    tables: list[TextTable]
+    claims: list[dict[str, Any]]
+    failed: list[dict[str, str]]
+    html: str
+    figures: dict[str, Any]
+    """By name, to be written beside the page."""
+
+
+def build_outcome(manifest: Mapping[str, Any], rows: Sequence[Row], total: int | None = None) -> Outcome:
+    """Everything that is shown, from the head of the store and its rows; ``total`` fits belong to it."""
+    rows = sorted(rows, key=lambda row: (row["repeat"], str(row.get("job"))))  # as they finished, sums would differ
+    about = {"title": manifest.get("name", ""), "source": "", "description": "", **manifest.get("about", {})}
+    complete = total is None or len(rows) >= total
+    judged = judge_claims(about["kind"], rows) if complete and _of_the_paper(about) else []
+    claims = [dict(claim) for claim in judged]
+    parts = _parts(rows, about, claims)
+    warnings = [*unfinished(len(rows), total), *about.get("notes", [])]
+    failed = failures(rows, parts.where)
+    with plots.styled():
+        pictures = {
+            name: Picture(Markup(plots.to_svg(figure, name)), text) for name, (figure, text) in parts.figures.items()
+        }
+    html = template(parts.template).render(
+        about=about,
+        created=_last_day(rows),
+        verdict=parts.verdict,
+        facts=parts.facts,
+        warnings=warnings,
+        claims=claims,
+        failed=failed,
+        how=parts.how,
+        methods=method_clauses(rows) if about["kind"] != "theorem" else [],
+        chosen=chosen(rows, parts.where),
+        chosen_columns=parts.where,
+        settings=settings(manifest, rows),
+        labels=labels(rows),
+        marks=marks(rows),
+        pictures=pictures,
+        **parts.context,
+    )
+    return Outcome(about, parts.verdict, warnings, parts.terminal, claims, failed, html, parts.files)
+
+
+def write_results(folder: Path) -> Outcome:
+    """Write ``summary.csv``, the figures and ``index.html`` beside the rows, each whole or not at all."""
+    stored = read_folder(folder)
+    if not stored.rows:
+        raise InputError(f"Folder {str(folder)!r} holds no finished fit yet: run its experiment first.")
+    outcome = build_outcome(stored.manifest, stored.rows, stored.manifest["total"])
+    with whole_file(folder / SUMMARY) as scratch:
+        summary(outcome.about["kind"], stored.rows).to_csv(scratch, index=False)
+    for name, figure in outcome.figures.items():
+        for ending in ("svg", "png"):
+            with whole_file(folder / f"figure-{name}.{ending}") as scratch:
+                plots.to_file(figure, scratch, ending, name)
+    with whole_file(folder / PAGE) as scratch:
+        scratch.write_text(outcome.html, encoding="utf-8")
+    return outcome
+
+
+def summary(kind: str, rows: Sequence[Row]) -> pd.DataFrame:
+    """Mean and deviation of every measure by method and sparsity level; of the theorem, its slopes."""
+    if kind == "theorem":
+        return slopes_frame(rows)
+    return summarise(rows, by=("sparsity",) if kind == "synthetic" else ()).reset_index()
+
+
+def _parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> Parts:
+    if about["kind"] == "synthetic":
+        return sparsity_parts(rows, about, claims)
+    if about["kind"] == "theorem":
+        return theorem_parts(rows, about, claims)
+    return comparison_parts(rows, about)
+
+
+def _of_the_paper(about: Mapping[str, Any]) -> bool:
+    """A user's own table is not what the paper made claims about."""
+    return about["kind"] != "comparison" or "published" in about
+
+
+def _last_day(rows: Sequence[Row]) -> str:
+    """Of the rows, not of today: the same rows make the same page."""
+    return max((str(row["finished"])[:10] for row in rows if row.get("finished")), default="")

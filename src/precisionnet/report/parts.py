@@ -1,0 +1,126 @@
+"""What a page of any experiment is made of, and what stands on all of them: facts, failures, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from markupsafe import Markup
+
+from precisionnet.experiments.methods.registry import METHODS
+from precisionnet.experiments.pairing import failed, methods_of
+from precisionnet.experiments.runner.jobs import Row
+from precisionnet.plots import mark
+from precisionnet.report.tables import label
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table for the terminal: the first column is text, the others numbers."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What one kind of experiment brings to its page."""
+
+    verdict: str
+    template: str
+    context: dict[str, Any]
+    figures: dict[str, tuple[Any, str]]
+    """On the page: a figure and its caption."""
+    files: dict[str, Any]
+    """Beside the page: figure-NAME.svg and .png."""
+    how: list[str]
+    facts: list[tuple[str, str]]
+    terminal: list[TextTable]
+    where: list[str] = field(default_factory=lambda: ["repeat"])
+    """The columns that say which fit of a method a row is."""
+
+
+def marks(rows: Sequence[Row]) -> dict[str, Markup]:
+    """The marker of each method, as in the figures."""
+    return {method: Markup(mark(method)) for method in methods_of(rows)}
+
+
+def method_clauses(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """What each method is, where the registry knows it."""
+    return [(method, METHODS[method].what) for method in methods_of(rows) if method in METHODS]
+
+
+def failures(rows: Sequence[Row], where: Sequence[str]) -> list[dict[str, str]]:
+    """One line a fit that came to nothing; the same reason in several repeats is told once."""
+    grouped: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if failed(row):
+            grouped.setdefault((row["method"], row["error"]), []).append(row)
+    return [
+        {"method": method, "why": why, "where": "; ".join(_place(row, where) for row in found)}
+        for (method, why), found in grouped.items()
+    ]
+
+
+def chosen(rows: Sequence[Row], where: Sequence[str]) -> list[dict[str, Any]]:
+    """The parameters that won on the validation rows, fit by fit."""
+    order = {method: place for place, method in enumerate(methods_of(rows))}
+    found = [row for row in rows if row.get("parameters")]
+    found.sort(key=lambda row: (order[row["method"]], *(row.get(name, 0) for name in where)))
+    return [
+        {
+            "method": row["method"],
+            "where": [_value(row.get(name)) for name in where],
+            "parameters": ", ".join(f"{key} {_value(value)}" for key, value in row["parameters"].items()),
+        }
+        for row in found
+    ]
+
+
+def settings(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Everything that is needed to get the same numbers again."""
+    about = manifest.get("about", {})
+    seeds = sorted({(row["repeat"], row["seed"]) for row in rows if "seed" in row})
+    known = [
+        ("experiment", str(manifest.get("name", ""))),
+        ("expected", _flat(about.get("expected") or "")),
+        ("seeds", ", ".join(str(seed) for _, seed in seeds)),
+        ("config hash", str(manifest.get("config_hash", ""))),
+        ("data hash", str(manifest.get("data_hash", ""))),
+        *((f"config: {key}", _flat(value)) for key, value in manifest.get("config", {}).items()),
+        *((str(key), str(value)) for key, value in (manifest.get("versions") or {}).items()),
+    ]
+    return [(name, value) for name, value in known if value]
+
+
+def unfinished(done: int, total: int | None) -> list[str]:
+    """A sentence where fits are still to come."""
+    if total is None or done >= total:
+        return []
+    return [f"Not finished: {done} of {total} fits are here; run the same command again to go on where it stopped."]
+
+
+def labels(rows: Sequence[Row]) -> dict[str, str]:
+    """Names for people."""
+    return {method: label(method) for method in methods_of(rows)}
+
+
+def _place(row: Row, where: Sequence[str]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {_value(row.get(name))}" for name in where)
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "none"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _flat(value: Any) -> str:
+    """Nested settings on one line."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key} = {_flat(inner)}" for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_flat(inner) for inner in value)
+    return _value(value)

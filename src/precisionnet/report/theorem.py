@@ -1,0 +1,126 @@
+"""The page of Theorem 1: the error of the precision on logarithmic axes, with the fitted slope beside the theorem's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from precisionnet import plots
+from precisionnet.experiments.paper.slopes import Slope, slopes
+from precisionnet.experiments.runner.jobs import Row
+from precisionnet.report.parts import Parts, TextTable
+from precisionnet.report.sparsity import claims_sentence
+from precisionnet.report.tables import NONE
+
+CAPTIONS = {
+    ("n_samples", "glasso"): "More rows, without coupling: the graphical lasso alone.",
+    ("n_samples", "truth"): "More rows, tied to a θ_task that is the true precision: only the first term of the bound.",
+    ("n_samples", "far"): "More rows, tied to a θ_task that is off: what stays is the second term of the bound.",
+    ("sparsity", "glasso"): "More edges, the number of features kept.",
+    ("n_features", "glasso"): "More features, each with as many neighbours as before.",
+    ("nuclear_distance", "one"): "θ_task moved away from the truth along one direction.",
+    ("nuclear_distance", "all"): "θ_task moved away from the truth in all directions at once.",
+}
+READING = (
+    "On logarithmic axes a power law is a line, and its exponent the slope. The theorem is an upper bound for large N "
+    "and T: it is judged on the filled marks, and where the error grows more slowly than the theorem’s line, or falls "
+    "faster, the bound is kept."
+)
+
+
+def theorem_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> Parts:
+    """Everything but what stands on every page."""
+    found = slopes(rows)
+    names = [f"{slope.vary}-{slope.series}" for slope in found]
+    rates = [_rate(slope) for slope in found]
+    with plots.styled():
+        figures = {
+            name: (plots.rate_panel(rate), f"Error of the precision: {rate.title}.")
+            for name, rate in zip(names, rates, strict=True)
+        }
+        files = {"theorem": plots.rate_figure(rates)} if rates else {}
+    panels = [
+        {"name": name, "heading": _greek(slope.title), "caption": CAPTIONS.get((slope.vary, slope.series), "")}
+        for name, slope in zip(names, found, strict=True)
+    ]
+    lines = [
+        {
+            "what": _greek(slope.title),
+            "fitted": _slope(slope.slope, slope.deviation),
+            "overall": _slope(slope.overall),
+            "theory": NONE if slope.theory is None else f"{slope.theory:+g}",
+            "draws": str(slope.draws),
+        }
+        for slope in found
+    ]
+    repeats, base = len({row["repeat"] for row in rows}), about.get("base", {})
+    facts = [(base.get("n_samples"), "rows T at the base"), (base.get("n_features"), "features N at the base")]
+    return Parts(
+        _verdict(found, claims),
+        "theorem.html.j2",
+        {"slopes": lines, "panels": panels, "reading": READING},
+        figures,
+        files,
+        _how(repeats),
+        [(f"{value:,}", what) for value, what in [*facts, (repeats, "draws of each"), (len(rows), "solves")] if value],
+        [
+            TextTable(
+                "Error of the precision (Frobenius), slopes on logarithmic axes",
+                ["against", "slope", "theorem", "all levels", "draws"],
+                [[line[name] for name in ("what", "fitted", "theory", "overall", "draws")] for line in lines],
+            )
+        ],
+        ["vary", "n_samples", "n_features", "repeat"],
+    )
+
+
+def _rate(slope: Slope) -> plots.Rate:
+    return plots.Rate(
+        title=_greek(slope.title),
+        axis=_greek(slope.axis),
+        x=slope.x,
+        error=slope.error,
+        judged=slope.judged,
+        slope=None if np.isnan(slope.slope) else slope.slope,
+        deviation=None if np.isnan(slope.deviation) else slope.deviation,
+        theory=slope.theory,
+    )
+
+
+def _verdict(found: Sequence[Slope], claims: Sequence[Mapping[str, Any]]) -> str:
+    """The rate in rows, then how the other terms and the paper's claims came out."""
+    by = {(slope.vary, slope.series): slope for slope in found}
+    parts = [
+        (("n_samples", "glasso"), "with the number of rows (T) to the power {}"),
+        (("sparsity", "glasso"), "with the number of edges (N + S) to the power {}"),
+        (("n_features", "glasso"), "with the number of features ((N + S) log N) to the power {}"),
+    ]
+    told = [
+        f"{text.format(_slope(by[key].slope, by[key].deviation))} (theorem {by[key].theory:+g})"
+        for key, text in parts
+        if key in by and not np.isnan(by[key].slope)
+    ]
+    if not told:
+        return "No sweep has two levels yet: there is no slope to compare with the theorem’s."
+    listed = told[0] if len(told) == 1 else ", ".join(told[:-1]) + f" and {told[-1]}"
+    return f"The error of the estimated precision scales {listed}. {claims_sentence(claims) if claims else ''}".strip()
+
+
+def _slope(value: float, deviation: float = np.nan) -> str:
+    if np.isnan(value):
+        return NONE
+    return f"{value:+.2f}" + ("" if np.isnan(deviation) else f" ± {deviation:.2f}")
+
+
+def _how(repeats: int) -> list[str]:
+    return [
+        f"Each of {repeats} repeats draws a true precision and Gaussian rows from it, and solves Step 1 of the paper "
+        "to its minimum; one quantity is varied at a time. No network is trained.",
+        "Slopes are fitted in every repeat by itself; ± is the standard error of their mean.",
+    ]
+
+
+def _greek(text: str) -> str:
+    return text.replace("theta_task", "θ_task")

@@ -1,0 +1,106 @@
+"""A real run, a real signal: what was finished is kept, and running again gives the rows of a run that was left alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import contextmanager
+
+import pytest
+
+from precisionnet.experiments.runner.running import run_experiment
+from precisionnet.experiments.runner.status import status
+from precisionnet.experiments.runner.store import read_folder
+from tests.experiments.cheap import METHODS, ROOT, Cheap, cheap_experiment, timeless
+
+pytestmark = pytest.mark.slow
+REPEATS = 4
+
+
+@contextmanager
+def running(folder, diary, seconds: float):
+    command = [sys.executable, "-m", "tests.experiments.cheap", str(folder), str(diary), str(seconds), str(REPEATS)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, **pipes)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_for_rows(process, wanted: int) -> None:
+    for line in process.stdout:
+        if line.strip() == str(wanted):
+            return
+    raise AssertionError(process.stderr.read())
+
+
+def workers(diary) -> set[int]:
+    return {int(line.split()[2]) for line in diary.read_text().splitlines()}
+
+
+def wait_until_gone(pids: set[int]) -> None:
+    for _ in range(100):
+        if not any(alive(pid) for pid in pids):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"still at work: {[pid for pid in pids if alive(pid)]}")
+
+
+def alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_killed_in_the_middle_and_run_again(tmp_path):
+    folder, diary = tmp_path / "results", tmp_path / "diary"
+    with running(folder, diary, 0.4) as process:
+        wait_for_rows(process, 3)
+        assert status(folder).running
+        time.sleep(0.2)  # into the next jobs
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    at_the_kill = read_folder(folder)
+    assert 3 <= len(at_the_kill.rows) < 24
+    assert not status(folder).running
+    wait_until_gone(workers(diary) - {process.pid})  # nobody works on for a run that is dead
+
+    work = Cheap(str(diary), dict.fromkeys(METHODS, 0.0))
+    rows = run_experiment(cheap_experiment(work, repeats=REPEATS, reuse=True), folder, jobs=1)
+    alone = run_experiment(cheap_experiment(repeats=REPEATS, reuse=True), jobs=1)
+    assert timeless(rows) == timeless(alone)
+    stored = read_folder(folder)
+    assert stored.rows[: len(at_the_kill.rows)] == at_the_kill.rows  # append-only
+    assert Counter(row["job"] for row in stored.rows) == Counter(row["job"] for row in alone)
+    assert Counter(trial["job"] for trial in stored.trials) == {row["job"]: 2 for row in alone if row["level"] == 0.2}
+    done = Counter(line.split()[1] for line in diary.read_text().splitlines() if line.startswith("begin"))
+    assert all(done[row["job"]] == 1 for row in at_the_kill.rows)  # no finished fit is done twice
+    assert max(done.values()) <= 2
+
+
+@pytest.mark.parametrize("to_all", [True, False])
+def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path, to_all):
+    """As a terminal sends it, to every process of the run, or to the run alone."""
+    folder, diary = tmp_path / "results", tmp_path / "diary"
+    with running(folder, diary, 0.4) as process:
+        wait_for_rows(process, 2)
+        (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    n = len(read_folder(folder).rows)
+    assert process.returncode == 130
+    assert (
+        out.splitlines()[-1]
+        == f"Stopped: {n} of 24 fits are kept in {str(folder)!r}; run the same command again to go on."
+    )
+    assert "Traceback" not in err, err
+    assert "arning" not in err, err
+    assert n >= 2
+    wait_until_gone(workers(diary))

@@ -1,0 +1,103 @@
+"""A candidate in a search is the public estimator's fit, whatever was shared and however often it paused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from precisionnet import PNNClassifier, PNNRegressor
+from precisionnet.errors import InputError
+from precisionnet.estimators.fitting import Fitting
+from precisionnet.experiments.methods.candidate import Part, Sides
+from precisionnet.experiments.methods.network import NetworkCandidate
+from precisionnet.joint import Starts
+
+PARAMETERS = {"n_layers": 2, "n_filters": 3, "order": 2, "l1_scale": 0.5, "max_epochs": 4, "weight_steps": 5}
+
+
+def sides(task: str = "regression", seed: int = 3, gap: bool = False) -> Sides:
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(60, 5)), columns=list("abcde"))
+    y = X["a"] - X["b"] + 0.3 * rng.normal(size=60)
+    y = y.to_numpy() if task == "regression" else np.where(y > 0, "high", "low")
+    if gap:
+        X.iloc[2, 1] = np.nan
+    return Sides(Part(X.iloc[:40], y[:40]), Part(X.iloc[40:], y[40:]), task, seed)
+
+
+@pytest.mark.parametrize("method", ["joint", "naive", "glasso", "sample", "vnn"])
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_a_candidate_is_the_public_fit_to_the_bit(method, task):
+    rows = sides(task)
+    candidate = NetworkCandidate(method, PARAMETERS, rows)
+    for epoch in range(1, 5):
+        score = candidate.advance(epoch)
+    model = candidate.model()
+    kind = PNNRegressor if task == "regression" else PNNClassifier
+    public = kind(method, **PARAMETERS, random_state=rows.seed).fit(
+        rows.train.X, rows.train.y, X_val=rows.validation.X, y_val=rows.validation.y
+    )
+    np.testing.assert_array_equal(model.precision_, public.precision_)
+    said, expected = (
+        (m.predict(rows.validation.X) if task == "regression" else m.predict_proba(rows.validation.X))
+        for m in (model, public)
+    )
+    np.testing.assert_array_equal(said, expected)
+    kept = public.history_.set_index("epoch").loc[public.best_epoch_]
+    assert score == kept["validation_metric" if task == "regression" else "validation_loss"]
+    assert candidate.epochs == len(public.history_)
+    assert candidate.done
+
+
+def test_missing_values_are_filled_from_the_training_rows():
+    candidate = NetworkCandidate("glasso", PARAMETERS, sides(gap=True))
+    assert np.isfinite(candidate.advance(2))
+    assert candidate.model().medians_ is not None
+
+
+def test_a_shared_start_is_solved_once_and_changes_nothing(monkeypatch):
+    from precisionnet.joint import methods, starts
+
+    solved = []
+    monkeypatch.setattr(starts, "solve_start", lambda problem: solved.append(1) or methods.solve_start(problem))
+    rows, shared = sides(), Starts()
+    models = [
+        Fitting(
+            PNNRegressor(method, l1_scale=scale, max_epochs=1, random_state=0),
+            rows.train.X,
+            rows.train.y,
+            X_val=rows.validation.X,
+            y_val=rows.validation.y,
+            starts=shared,
+        )
+        for method in ("joint", "glasso", "naive", "sample")
+        for scale in (0.3, 1.0)
+    ]
+    assert len(solved) == 2  # two penalties, three methods that start there
+    models[2].advance()
+    alone = PNNRegressor("glasso", l1_scale=0.3, max_epochs=1, random_state=0).fit(
+        rows.train.X, rows.train.y, X_val=rows.validation.X, y_val=rows.validation.y
+    )
+    np.testing.assert_array_equal(models[2].finish().precision_, alone.precision_)
+
+
+def test_given_validation_rows_choose_the_epoch_and_train_nothing():
+    rows = sides()
+    first = PNNRegressor(max_epochs=3, random_state=0)
+    first.fit(rows.train.X, rows.train.y, X_val=rows.validation.X, y_val=rows.validation.y)
+    assert first.n_rows_ == {"training": 40, "validation": 20}
+    other = PNNRegressor(max_epochs=3, random_state=0)
+    other.fit(rows.train.X, rows.train.y, X_val=rows.validation.X, y_val=rows.validation.y + 100.0)
+    np.testing.assert_array_equal(first.history_["train_loss"], other.history_["train_loss"])
+    assert not np.allclose(first.history_["validation_loss"], other.history_["validation_loss"])
+
+
+def test_validation_rows_that_do_not_fit_are_refused():
+    rows = sides("classification")
+    with pytest.raises(InputError, match="y_val holds classes that y has not: 'other'"):
+        PNNClassifier().fit(rows.train.X, rows.train.y, X_val=rows.validation.X, y_val=["other"] * 20)
+    with pytest.raises(InputError, match="X_val and y_val belong together"):
+        PNNClassifier().fit(rows.train.X, rows.train.y, X_val=rows.validation.X)
+    with pytest.raises(ValueError, match="feature names"):
+        PNNClassifier().fit(rows.train.X, rows.train.y, X_val=rows.validation.X[["a", "b"]], y_val=rows.validation.y)
