@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PRECISIONNET_DATA ?= $(wildcard $(abspath ../shared/data))
 export PRECISIONNET_DATA
 
-.PHONY: setup demo test test-all test-browser lint format docs results bench-precision clean
+.PHONY: setup demo test test-all test-browser lint format docs results experiments figures bench-precision bench-grid clean
 
 setup: $(READY)
 
@@ -55,6 +55,20 @@ docs: $(READY)
 results: $(READY)
 	@test -n "$(PRECISIONNET_DATA)" || { echo "set PRECISIONNET_DATA to the folder of real tables"; exit 2; }
 	$(BIN)/python tools/measure_abide.py
+
+# The paper's experiments, whole: about an hour on two cores. Interrupted, it goes on where it was.
+experiments: $(READY)
+	@test -n "$(PRECISIONNET_DATA)" || { echo "set PRECISIONNET_DATA to the folder of real tables"; exit 2; }
+	for name in synthetic theorem abide ants; do $(BIN)/precisionnet reproduce $$name --out results/$$name || exit 1; done
+
+# Their tables, figures and pages, made again from the committed rows alone.
+figures: $(READY)
+	$(BIN)/precisionnet experiments page results/synthetic results/theorem results/abide results/ants
+
+# A whole grid against its fits one after another; nothing else running; about half an hour.
+bench-grid: $(READY)
+	@test -n "$(PRECISIONNET_DATA)" || { echo "set PRECISIONNET_DATA to the folder of real tables"; exit 2; }
+	$(BIN)/python -m benchmarks.grid.run
 
 # The solver beside its peers, one thread, nothing else running; about half an hour.
 bench-precision: $(READY)

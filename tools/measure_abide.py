@@ -15,8 +15,8 @@ from rich.progress import track
 
 from precisionnet import PNNRegressor
 from precisionnet.datasets import fetch_abide
-from precisionnet.estimators.files import versions
 from precisionnet.experiments.holdout import plain_models
+from precisionnet.versions import versions
 
 ROOT = Path(__file__).parents[1]
 SPLITS = 10

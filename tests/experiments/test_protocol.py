@@ -81,8 +81,9 @@ def test_the_frame_of_splits_says_where_each_row_was():
     data = people()
     folds = make_folds(data, 3, 0, task="regression")
     frame = splits_frame(data, folds)
-    assert list(frame.columns) == ["id", "repeat_0", "repeat_1", "repeat_2"]
-    assert list(frame["id"]) == list(data.X.index)
+    assert frame.index.name == "id"
+    assert list(frame.columns) == ["repeat_0", "repeat_1", "repeat_2"]
+    assert list(frame.index) == list(data.X.index)
     for fold in folds:
         column = frame[f"repeat_{fold.repeat}"]
         for side in ("train", "validation", "test"):

@@ -13,13 +13,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import platform
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import sklearn
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
@@ -34,6 +32,7 @@ from precisionnet.estimators.classifier import PNNClassifier
 from precisionnet.estimators.regressor import PNNRegressor
 from precisionnet.estimators.rows import Scaler
 from precisionnet.outputs import whole_folder
+from precisionnet.versions import versions
 
 FORMAT = "precisionnet-model"
 FORMAT_VERSION = 2
@@ -99,18 +98,6 @@ def is_model_folder(folder: Path) -> bool:
         return False
     with (folder / JSON_NAME).open("rb") as file:
         return f'"format": "{FORMAT}"'.encode() in file.read(200)
-
-
-def versions() -> dict[str, str]:
-    """What a result was made with."""
-    return {
-        "precisionnet": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "torch": torch.__version__,
-        "scikit-learn": sklearn.__version__,
-        "pandas": pd.__version__,
-    }
 
 
 def document_hash(document: dict[str, Any]) -> str:

@@ -55,14 +55,13 @@ def make_folds(
 
 
 def splits_frame(data: Dataset, folds: Sequence[Fold]) -> pd.DataFrame:
-    """A row a sample, in the table's order: its id, and the side it is on in each repeat."""
+    """A row a sample, by its id and in the table's order: the side it is on in each repeat."""
     sides = np.empty((len(data), len(folds)), dtype=object)
     for column, fold in enumerate(folds):
         for side in SIDES:
             sides[getattr(fold, side), column] = side
     names = [f"repeat_{fold.repeat}" for fold in folds]
-    frame = pd.DataFrame(sides, index=data.X.index, columns=names)
-    return frame.rename_axis("id").reset_index()
+    return pd.DataFrame(sides, index=data.X.index.rename("id"), columns=names)
 
 
 def data_hash(data: Dataset) -> str:

@@ -82,9 +82,7 @@ class Problem:
 
     def output(self, weights: Tensors, statistics: Tensors, matrix: Tensor, x: Tensor) -> Tensor:
         """Phi(x, matrix, h) in evaluation mode."""
-        self.network.eval()
-        output: Tensor = functional_call(self.network, {**weights, **statistics}, (x, self.shift(matrix)))
-        return output
+        return self._call({**weights, **statistics}, (x, self.shift(matrix)), training=False)
 
     def training_loss(
         self, weights: Tensors, statistics: Tensors, shift: Tensor, first_taps: Tensor | None = None
@@ -93,10 +91,17 @@ class Problem:
 
         ``first_taps``, the first layer's on ``shift``, spare their computation where the shift stays the same.
         """
-        self.network.train()
         rows = self.rows
-        output = functional_call(self.network, {**weights, **statistics}, (rows.x, shift, first_taps))
+        output = self._call({**weights, **statistics}, (rows.x, shift, first_taps), training=True)
         return self.task_loss(output, rows.y, rows.weight)
+
+    def _call(self, tensors: Tensors, arguments: tuple[Tensor | None, ...], *, training: bool) -> Tensor:
+        # On tables of a hundred rows most of a step is what PyTorch does around it: switching the mode walks all
+        # modules, and looking for tied weights, of which there are none, walks them again.
+        if self.network.training != training:
+            self.network.train(training)
+        output: Tensor = functional_call(self.network, tensors, arguments, tie_weights=False)
+        return output
 
 
 def l2_norm_squared(weights: Tensors) -> Tensor:

@@ -13,11 +13,11 @@ from precisionnet import plots
 from precisionnet.datasets.checks import Finding
 from precisionnet.estimators import partial_correlations
 from precisionnet.estimators.checks import column_names
-from precisionnet.estimators.files import versions
 from precisionnet.experiments import METRIC_LABELS, HoldOut
 from precisionnet.parameters import PARAMETERS
 from precisionnet.report.pages import Picture, template
 from precisionnet.types import FloatArray
+from precisionnet.versions import versions
 
 EDGES_SHOWN = 30
 GRID_POINTS = 200

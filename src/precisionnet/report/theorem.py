@@ -26,7 +26,8 @@ CAPTIONS = {
 READING = (
     "On logarithmic axes a power law is a line, and its exponent the slope. The theorem is an upper bound for large N "
     "and T: it is judged on the filled marks, and where the error grows more slowly than the theorem’s line, or falls "
-    "faster, the bound is kept."
+    "faster, the bound is kept. Over a limited range, as of the distances, it is kept by a steeper line as well, as long as "
+    "that stays below the bound, whose constants are large."
 )
 
 

@@ -79,7 +79,7 @@ def _run(entrant: Entrant, make: Make, earlier: Sequence[FrozenTrial], *, race: 
         scores[rung] = entrant.validation
         there = [trial.intermediate_values[rung] for trial in earlier if rung in trial.intermediate_values]
         ahead = sum(score <= entrant.validation for score in there)
-        if share < 1.0 and ahead >= how_many_go_on(len(there) + 1):
+        if share < 1.0 and ahead >= how_many_go_on(len(there) + 1, RUNGS[share]):
             break
     return scores
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from precisionnet.errors import InputError
-from precisionnet.estimators.files import versions
 from precisionnet.experiments.runner.jobs import Experiment
 from precisionnet.experiments.runner.json_values import differences, digest, plain
+from precisionnet.versions import versions
 
 MANIFEST = "experiment.json"
 FORMAT = "precisionnet-experiment"

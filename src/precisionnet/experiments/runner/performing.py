@@ -16,10 +16,10 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from precisionnet.errors import OutputError, PrecisionNetError, PrecisionNetWarning
-from precisionnet.estimators.files import versions
 from precisionnet.experiments.runner.jobs import Finished, Job, Row, Work
 from precisionnet.experiments.runner.lines import FULL
 from precisionnet.joint.threads import threads_for
+from precisionnet.versions import versions
 
 LOOK_EVERY = 0.25
 """Seconds between a worker's looks at whether its run is still there."""

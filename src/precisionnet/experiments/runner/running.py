@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from precisionnet.errors import InputError
-from precisionnet.estimators.files import versions
 from precisionnet.experiments.runner.cluster import on_cluster
 from precisionnet.experiments.runner.estimate import seconds_left
 from precisionnet.experiments.runner.jobs import Experiment, Finished, Job, Row
@@ -23,6 +22,7 @@ from precisionnet.experiments.runner.performing import Errand, Outcome
 from precisionnet.experiments.runner.spreading import Pool, WorkerLostError, count_workers, here, on_cores
 from precisionnet.experiments.runner.store import Store
 from precisionnet.types import MethodName
+from precisionnet.versions import versions
 
 SLOWEST_FIRST: tuple[str, ...] = get_args(MethodName)
 """The networks, the one with most work in an epoch first."""
