@@ -65,7 +65,7 @@ experiments: $(READY)
 figures: $(READY)
 	$(BIN)/precisionnet experiments page results/synthetic results/theorem results/abide results/ants
 
-# A whole grid against its fits one after another; nothing else running; about half an hour.
+# A whole grid against its fits one after another; nothing else running; about a quarter of an hour.
 bench-grid: $(READY)
 	@test -n "$(PRECISIONNET_DATA)" || { echo "set PRECISIONNET_DATA to the folder of real tables"; exit 2; }
 	$(BIN)/python -m benchmarks.grid.run

@@ -15,9 +15,9 @@ from precisionnet.experiments.methods.registry import METHODS, methods_for
 from precisionnet.experiments.pairing import paired
 from precisionnet.experiments.paper.theorem import theorem_experiment
 from precisionnet.experiments.runner.running import run_experiment
-from precisionnet.report.experiments import build_outcome
+from precisionnet.report.experiments import build_outcome, in_order, summary
 from precisionnet.report.tables import compare_methods, plus_minus
-from precisionnet.report.theorem import theorem_parts
+from precisionnet.report.theorem import slopes_summary, theorem_parts
 from tests.made_rows import PUBLISHED, comparison_rows, manifest, synthetic_rows
 from tests.test_report import Balanced
 
@@ -72,6 +72,27 @@ def test_the_same_rows_in_any_order_make_the_same_page(stored, outcome):
     assert build_outcome(head, shuffled).html == outcome.html
 
 
+def test_the_same_rows_in_any_order_make_the_same_summary(stored):
+    """To the last digit, and with what each score has more or less than joint's."""
+    head, rows = stored
+    kind = head["about"]["kind"]
+    shuffled = [rows[i] for i in np.random.default_rng(3).permutation(len(rows))]
+    text = summary(kind, in_order(rows)).to_csv()
+    assert summary(kind, in_order(shuffled)).to_csv() == text
+    if kind == "theorem":
+        assert list(slopes_summary(rows)).count("standard_error") == 1
+        return
+    table = summary(kind, in_order(rows))
+    metric = "accuracy" if "accuracy" in set(table["metric"]) else "mae"
+    shown = table[(table["metric"] == metric) & (table["method"] == "naive")].iloc[0]
+    here = [row for row in rows if kind != "synthetic" or row["sparsity"] == shown["sparsity"]]
+    expected = paired(here, "joint", metric, resampled=kind != "synthetic").loc["naive"]
+    for name in ("difference", "low", "high"):
+        assert shown[name] == pytest.approx(expected[name])
+    assert table.loc[table["method"] == "joint", "difference"].isna().all()
+    assert table.loc[table["metric"].isin(["density", "fit_seconds", "validation"]), "difference"].isna().all()
+
+
 def test_the_answer_stands_before_everything_else(outcome):
     text = without_tags(outcome.html.split("</header>")[0].split("<body>")[1])
     assert re.sub(r"\s+", " ", outcome.verdict) in text.replace("&#39;", "'")
@@ -113,6 +134,58 @@ def test_one_repeat_has_no_interval_and_says_so():
     assert "One repeat gives no interval" in page
     assert not re.search(r"[+-]\d\.\d\d \[", page)
     assert ">could be chance<" not in page
+
+
+def test_repeats_that_all_differ_by_the_same_amount_are_told_so():
+    scores = {"joint": [0.9, 0.8], "svc": [0.85, 0.75], "logistic": [0.7, 0.75]}
+    rows = [row for row in comparison_rows("classification", repeats=2) if row["method"] in scores]
+    rows = [row | {"accuracy": scores[row["method"]][row["repeat"]]} for row in rows]
+    outcome = build_outcome(manifest(task="classification", unit=""), rows)
+    lines = {line.method: line for line in compare_methods(rows, outcome.about).lines}
+    assert (lines["svc"].difference, lines["svc"].meaning) == ("-5.0", "no interval")
+    assert "[" in lines["logistic"].difference
+    text = without_tags(outcome.html)
+    assert "repeats that all differ by the same amount, give none" in text
+    assert "A mark without a bar has no interval" in text
+    assert "nan" not in text.lower().replace("nanmean", "")
+    assert "no interval" not in build_outcome(manifest(), comparison_rows()).html
+
+
+def test_that_the_best_other_method_was_picked_by_these_scores_is_told():
+    picked = "picked by these same test scores, which favours it a little"
+    assert picked in build_outcome(manifest(), comparison_rows()).html
+    assert picked in build_outcome(manifest(), comparison_rows(methods=("ridge", "svr"))).html
+    assert picked not in build_outcome(manifest(), comparison_rows(methods=("joint", "svr"))).html
+
+
+def test_all_measures_are_all():
+    rows = [row | {"frobenius_error": 2.5} for row in comparison_rows()]
+    table = build_outcome(manifest(), rows).html.split("All measures")[1].split("</table>")[0]
+    for name in ("Frobenius error", "Fit s", "Prediction s", "Edges", "Density"):
+        assert f'<th class="n">{name}</th>' in table
+    assert "2.50 ± 0.00" in table
+
+
+def test_every_version_that_made_a_row_is_told():
+    rows = comparison_rows()
+    assert '<td>torch</td><td class="long">2.5.0</td>' in build_outcome(manifest(), rows).html
+    for row in rows[:7]:
+        row["versions"] = row["versions"] | {"torch": "2.13.0"}
+    page = build_outcome(manifest(), rows).html
+    assert '<td>torch</td><td class="long">2.5.0, 2.13.0</td>' in page
+    assert '<td>numpy</td><td class="long">2.1.0</td>' in page
+    for row in rows:
+        del row["versions"]
+    assert '<td>torch</td><td class="long">2.5.0</td>' in build_outcome(manifest(), rows).html
+
+
+def test_the_cohort_is_that_of_the_config():
+    head = manifest(published=PUBLISHED)
+    assert "VNN is close to GL" in build_outcome(head, comparison_rows()).html
+    adni = head | {"config": {"data": {"cohort": "adni"}}}
+    page = build_outcome(adni, comparison_rows()).html
+    assert "VNN predicts worse than GL" in page
+    assert "VNN is close to GL" not in page
 
 
 def test_without_joint_the_best_method_is_what_others_are_measured_against():
@@ -207,6 +280,56 @@ def test_the_answer_on_drawn_data_says_whether_it_is_chance():
     assert "one repeat cannot tell" in build_outcome(manifest("synthetic"), alone).verdict
 
 
+def test_drawn_data_has_the_difference_to_joint_with_its_interval():
+    rows = synthetic_rows()
+    outcome = build_outcome(manifest("synthetic"), rows)
+    section = outcome.html.split("MAE less Joint’s [95 % interval]")[1].split("</table>")[0]
+    assert "Joint<" not in section
+    for level in (0.1, 0.9):
+        found = paired([row for row in rows if row["sparsity"] == level], "joint", "mae", resampled=False)
+        for line in found.itertuples():
+            assert f"{line.difference:+.2f} [{line.low:+.2f}, {line.high:+.2f}]" in section
+    mean = {m: np.mean([row["mae"] for row in rows if row["method"] == m]) for m in ("joint", "sample")}
+    title = next(table.title for table in outcome.tables if "less Joint" in table.title)
+    shown = next(table for table in outcome.tables if table.title == title)
+    last = {name: cell for row in shown.rows[-1:] for name, cell in zip(shown.columns, row, strict=True)}
+    assert last["Sample"].startswith(f"{mean['sample'] - mean['joint']:+.2f} [")
+    without = build_outcome(manifest("synthetic"), [row for row in rows if row["method"] != "joint"])
+    assert "less Joint" not in without.html
+
+
+def test_where_differences_do_not_fit_a_terminal_their_average_is_shown():
+    rows = synthetic_rows()
+    rows += [
+        row | {"method": "ridge", "job": "ridge" + row["job"], "mae": row["mae"] + 0.1}
+        for row in rows
+        if row["method"] == "naive"
+    ]
+    outcome = build_outcome(manifest("synthetic"), rows)
+    shown = next(table for table in outcome.tables if "less Joint" in table.title)
+    assert shown.title.endswith("averaged over the levels")
+    assert [row[0] for row in shown.rows] == ["Naive", "GL", "Sample", "Ridge"]
+    assert all("[" in row[1] for row in shown.rows)
+
+
+def test_drawn_repeats_that_all_differ_by_the_same_amount():
+    rows = synthetic_rows()
+    for row in rows:
+        row["mae"] = {"joint": 1.0, "naive": 1.5, "glasso": 2.0, "sample": 3.0}[row["method"]] + row["repeat"]
+    outcome = build_outcome(manifest("synthetic"), rows)
+    assert "repeats that all differ by the same amount give no interval" in outcome.verdict
+    assert "chance." in outcome.verdict
+    assert "beyond chance" not in outcome.verdict
+    assert outcome.html.count(">+0.50<") == 5  # four levels and their average, without an interval
+
+
+def test_the_split_is_that_of_the_rows():
+    rows = [row | {"n_train": 70, "n_validation": 20, "n_test": 10} for row in synthetic_rows()]
+    page = build_outcome(manifest("synthetic"), rows).html
+    assert "a new split (70 rows to learn from, 20 to tune on, 10 to test)" in page
+    assert "60/20/20" not in page
+
+
 def test_a_level_with_no_results_yet_leaves_a_gap_and_no_error():
     rows = [row for row in synthetic_rows() if row["sparsity"] == 0.2 or row["method"] == "joint"]
     outcome = build_outcome(manifest("synthetic"), rows, 48)
@@ -237,6 +360,25 @@ def test_slopes_on_the_page_are_fitted_to_the_rows(theorem):
     labels = [text.get_text() for text in first.get_legend().get_texts()]
     assert any(label.startswith(f"fitted slope {fitted:.2f}") for label in labels)
     assert "theorem's slope -0.5" in labels
+
+
+def test_the_summary_of_slopes_has_numbers_alone(theorem):
+    _, rows = theorem
+    table = slopes_summary(rows)
+    assert "deviation" not in table
+    assert "levels" not in table
+    first = table.iloc[0]
+    assert (first["first_level"], first["last_level"]) == (100.0, 1600.0)
+    errors = [
+        [
+            r["frobenius_error"]
+            for r in rows
+            if r["vary"] == "n_samples" and r["method"] == "glasso" and r["repeat"] == i
+        ]
+        for i in (0, 1)
+    ]
+    fitted = [np.polyfit(np.log([100, 400, 1600]), np.log(error), 1)[0] for error in errors]
+    assert first["standard_error"] == pytest.approx(np.std(fitted, ddof=1) / np.sqrt(2))
 
 
 def test_no_table_is_wider_than_a_terminal(outcome):

@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 from precisionnet._version import __version__
 
-PACKAGES = ("numpy", "torch", "scikit-learn", "pandas")
+PACKAGES = ("numpy", "scipy", "numba", "torch", "scikit-learn", "pandas")
 
 
 def versions() -> dict[str, str]:

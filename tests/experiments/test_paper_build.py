@@ -70,7 +70,7 @@ def test_the_full_grid_is_the_papers(name):
     assert networks["l1_scale"] == [1.0, 10.0, 20.0]
     config = load_config(builtin("synthetic"))
     assert (config.data["n_features"], config.data["n_samples"], config.data["tuned_at"]) == (20, 100, 0.2)
-    assert config.repeats == 5
+    assert config.repeats == 10
     assert config.fractions == (0.6, 0.2, 0.2)
 
 
@@ -182,7 +182,7 @@ def test_public_cohorts(data_folder, cohort, n_rows, paper):
     assert (about["published"] is not None) == paper
     assert len(about["notes"]) == 1  # how this table differs from the paper's
     json.dumps(about)
-    assert experiment.splits.shape == (n_rows, 3)
+    assert experiment.splits.shape == (n_rows, 2)
     sides = experiment.work.source.sides(experiment.jobs[-1])
     people = [set(part.X.index) for part in sides[:3]]
     assert sum(map(len, people)) == n_rows == len(set.union(*people))

@@ -12,8 +12,8 @@ from sklearn.metrics import log_loss as sklearn_log_loss
 
 from precisionnet.experiments.graph_scores import graph_scores
 from precisionnet.experiments.metrics import METRIC_LABELS, headline, judge, log_loss, score, score_all
-from precisionnet.experiments.pairing import score_table
-from precisionnet.experiments.statistics import paired, summarise, verdict
+from precisionnet.experiments.pairing import interval, score_table
+from precisionnet.experiments.statistics import paired, summarise, summarise_paired, verdict
 
 
 def rows_of(scores: dict[str, list[float | None]], metric: str = "mae", **more) -> list[dict]:
@@ -139,6 +139,22 @@ def test_only_shared_repeats_are_paired_and_one_has_no_interval():
     assert np.isnan(table.loc["ridge", "difference"])
 
 
+@pytest.mark.parametrize("scores", [([0.9, 0.8], [0.85, 0.75]), ([0.3, 0.5, 0.9], [0.1, 0.3, 0.7])])
+def test_repeats_that_all_differ_by_the_same_amount_have_no_interval(scores):
+    """Accuracies are discrete: two repeats often agree to the last digit, which is no certainty."""
+    first, second = scores
+    difference, low, high = interval(np.array(first) - np.array(second), 0.0)
+    assert difference == pytest.approx(first[0] - second[0])
+    assert np.isnan([low, high]).all()
+    line = paired(rows_of({"joint": first, "svc": second}, "accuracy"), "joint", "accuracy").loc["svc"]
+    assert np.isnan([line["low"], line["high"]]).all()
+
+
+def test_repeats_that_do_not_differ_at_all_have_the_interval_of_nothing():
+    assert interval(np.zeros(3), 0.3) == (0.0, 0.0, 0.0)
+    assert interval(np.array([1.0, -1.0]), 0.0)[1] < 0.0
+
+
 def test_differences_are_to_the_reference_and_in_its_metric():
     rows = rows_of({"svr": [0.5, 0.6], "ridge": [0.4, 0.4]}, metric="r2")
     assert paired(rows, "svr", "r2").loc["ridge", "difference"] == pytest.approx(-0.15)
@@ -168,6 +184,34 @@ def test_summaries_by_setting():
     assert table.index.names == ["sparsity", "method", "metric"]
     assert table.loc[(0.1, "joint", "mae"), "mean"] == 0.1
     assert np.isnan(table.loc[(0.1, "joint", "mae"), "std"])
+
+
+def test_scores_are_summarised_with_their_difference_to_joint():
+    rows = rows_of({"joint": [10.0] * 5, "svr": [11.0, 12.0, 13.0, 14.0, 15.0], "gp": [9.0, None, None, None, None]})
+    table = summarise_paired(rows, resampled=True)
+    columns = ["difference", "low", "high"]
+    np.testing.assert_array_equal(table[["mean", "std", "n"]], summarise(rows)[["mean", "std", "n"]])
+    assert table.loc[("svr", "mae"), columns].to_dict() == pytest.approx(paired(rows).loc["svr", columns].to_dict())
+    plain = summarise_paired(rows, resampled=False).loc[("svr", "mae")]
+    assert plain["low"] == pytest.approx(paired(rows, resampled=False).loc["svr", "low"])
+    assert table.loc[("joint", "mae"), columns].isna().all()
+    assert table.loc[("joint", "edges"), columns].isna().all()
+    assert table.loc[("gp", "mae"), "difference"] == -1.0
+    assert np.isnan(table.loc[("gp", "mae"), "low"])
+    assert summarise_paired(rows_of({"svr": [1.0, 2.0]}), resampled=True)["difference"].isna().all()
+    assert summarise_paired([], resampled=True).empty
+
+
+def test_differences_are_within_a_setting_and_of_scores_alone():
+    rows = [
+        row | {"density": level + row["mae"]}
+        for level in (0.1, 0.2)
+        for row in rows_of({"joint": [1.0, 2.0], "svr": [1.0 + level, 2.5 + level]}, sparsity=level)
+    ]
+    table = summarise_paired(rows, by=("sparsity",), resampled=False)
+    assert table.loc[(0.2, "svr", "mae"), "difference"] == pytest.approx(0.45)
+    assert table.loc[(0.1, "svr", "mae"), "difference"] == pytest.approx(0.35)
+    assert np.isnan(table.loc[(0.1, "svr", "density"), "difference"])
 
 
 def test_a_number_called_error_is_a_number():
@@ -265,6 +309,18 @@ def test_little_or_nothing_to_say():
     assert "the best other method, median" in about({"joint": LOW, "median": HIGH})[0]
     assert "no fit has come to a result; joint failed in 1 of 1 repeats" in about({"joint": [None]})[0]
     assert "no fit has come to a result" in verdict([], "regression", "age")
+
+
+def test_no_certainty_from_repeats_that_all_differ_by_the_same_amount():
+    scores = {"joint": [0.90, 0.80], "svc": [0.85, 0.75], "majority": [0.5, 0.41]}
+    found, advice = about(scores, "classification", "")
+    assert "joint is better by 5.0 points in every repeat" in found
+    assert "repeats that all differ by the same amount give no interval" in found
+    assert "nan" not in found
+    assert "chance explains" not in found
+    assert advice.startswith("Run more repeats before you decide")
+    _, advice = about(scores | {"majority": [0.7, 0.6], "svc": [0.81, 0.7]}, "classification", "")
+    assert advice.startswith("Run more repeats before you rely on either: joint differs from guessing the majority")
 
 
 def test_accuracies_are_percent_and_higher_is_better():

@@ -181,13 +181,14 @@ def compare(
     loading = load_options(target, id_column, person, site, drop, format, regions)
     from precisionnet.cli.prepare import prepare
 
-    data, kind, _ = prepare(tables, loading, task, complete_rows=complete_rows, missing="median", strict=False)
+    data, kind, findings = prepare(tables, loading, task, complete_rows=complete_rows, missing="median", strict=False)
     from precisionnet.cli.compare import run_compare
 
     names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
     source = " + ".join(Path(table).name for table in tables)
     run_compare(
         data,
+        findings,
         kind,
         names,
         repeats,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from precisionnet.cli import console
 from precisionnet.cli.experiments import run_write_print
 from precisionnet.datasets import Dataset
+from precisionnet.datasets.checks import Finding
 from precisionnet.experiments.comparing import QUICK_GRID, compare_experiment
 from precisionnet.experiments.config import Tuning
 from precisionnet.types import TaskName
@@ -16,6 +19,7 @@ QUICK_REPEATS, REPEATS = 2, 5
 
 def run_compare(
     data: Dataset,
+    findings: Sequence[Finding],
     task: TaskName,
     methods: list[str] | None,
     repeats: int | None,
@@ -31,8 +35,9 @@ def run_compare(
     guessed: bool,
 ) -> None:
     """Build, run, write, print."""
+    told = [*data.notes, *(finding.sentence for finding in findings if finding.level != "note")]
     experiment = compare_experiment(
-        data,
+        replace(data, notes=tuple(told)),
         task,
         methods,
         repeats if repeats is not None else QUICK_REPEATS if quick else REPEATS,
@@ -42,6 +47,6 @@ def run_compare(
         source=source,
     )
     how = f"{task} (guessed; --task sets it)" if guessed else task
-    told = f"{len(data)} rows, {data.X.shape[1]} columns, {len(experiment.jobs)} fits"
-    console.note(f"{experiment.about['target']}: {how}, {told}")
-    run_write_print(experiment, out, jobs, scheduler)
+    size = f"{len(data)} rows, {data.X.shape[1]} columns, {len(experiment.jobs)} fits"
+    console.note(f"{experiment.about['target']}: {how}, {size}")
+    run_write_print(experiment, out, jobs, scheduler, told)

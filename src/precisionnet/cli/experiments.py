@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -78,8 +79,10 @@ def page(
         console.say(f"Wrote {Path(folder) / PAGE}")
 
 
-def run_write_print(experiment: Experiment, out: Path, jobs: int | None, scheduler: str | None) -> None:
-    """Fit what is not there yet, write the page and the figures, print the answer."""
+def run_write_print(
+    experiment: Experiment, out: Path, jobs: int | None, scheduler: str | None, told: Sequence[str] = ()
+) -> None:
+    """Fit what is not there yet, write the page and the figures, print the answer; not again what was ``told``."""
     from precisionnet.cli import console
     from precisionnet.cli.fits import fits
     from precisionnet.experiments.runner.running import run_experiment
@@ -93,15 +96,16 @@ def run_write_print(experiment: Experiment, out: Path, jobs: int | None, schedul
         raise
     with console.working("drawing"):
         outcome = write_results(out)
-    print_outcome(outcome, out)
+    print_outcome(outcome, out, told)
 
 
-def print_outcome(outcome: Outcome, out: Path) -> None:
+def print_outcome(outcome: Outcome, out: Path, told: Sequence[str] = ()) -> None:
     """The answer first, then the tables, then where everything is."""
     from precisionnet.cli import console
 
     for sentence in outcome.warnings:
-        console.note(sentence)
+        if sentence not in told:
+            console.note(sentence)
     for line in outcome.failed:
         console.warn(f"{line['method']} failed ({line['where']}): {line['why']}")
     console.say(outcome.verdict)

@@ -13,6 +13,7 @@ import pandas as pd
 from precisionnet.arguments import check_count
 from precisionnet.datasets import Dataset, check_target, guess_task, refuse_unusable
 from precisionnet.errors import InputError
+from precisionnet.estimators.checks import refuse_text_columns
 from precisionnet.experiments.config import Tuning, checked_networks
 from precisionnet.experiments.methods.registry import check_methods, methods_for
 from precisionnet.experiments.protocol import data_hash, make_folds, splits_frame
@@ -81,11 +82,14 @@ def compare_experiment(
 ) -> Experiment:
     """The comparison as the runner takes it. ``data`` was checked before; ``source`` names the table on the page."""
     check_count("repeats", repeats, 1)
+    check_count("random_state", seed, 0)
+    if isinstance(methods, str):
+        raise InputError(f"methods must be a list of names, such as [{methods!r}], got {methods!r}.")
     assert data.y is not None, "a comparison has a target"
     names = check_methods(methods_for(task) if methods is None else methods, task)
     grid, chosen = checked_networks(networks or {}), tuning or Tuning()
     folds = make_folds(data, repeats, seed, task=task)
-    digest = data_hash(data)
+    work = TuneAndTest(TableSource(data, folds), task, grid, chosen)
     return Experiment(
         name="compare",
         config={
@@ -95,10 +99,11 @@ def compare_experiment(
             "seed": seed,
             "tuning": asdict(chosen),
             "networks": grid,
+            **work.resolved(names),
         },
-        data_hash=digest,
+        data_hash=data_hash(data),
         jobs=tuple(Job(name, fold.repeat, fold.seed) for name in names for fold in folds),
-        work=TuneAndTest(TableSource(data, folds), task, grid, chosen),
+        work=work,
         splits=splits_frame(data, folds),
         about={
             "kind": "comparison",
@@ -134,6 +139,7 @@ def _as_dataset(X: Any, y: Any, groups: Any) -> Dataset:
     rows = pd.RangeIndex(len(features))
     features = features.set_axis(rows).set_axis([str(name) for name in features.columns], axis=1)
     name = y.name if isinstance(y, pd.Series) and y.name is not None else "y"
+    refuse_text_columns(features)
     return Dataset(
         X=features.astype(np.float64),
         y=pd.Series(np.asarray(y), rows, name=name),

@@ -30,7 +30,7 @@ PAPER_GRID: dict[str, list[Any]] = {
 """The values of the networks' parameters that the paper chose from, on validation rows."""
 
 CONFIGS = Path(__file__).parent / "paper" / "configs"
-_NOT_TUNED = ("method", "validation_fraction")
+_NOT_TUNED = ("method", "validation_fraction", "missing")
 """Parameters of a network that the protocol decides about."""
 
 
@@ -139,7 +139,7 @@ def checked_networks(networks: Mapping[str, Sequence[Any]]) -> dict[str, list[An
         grid[name] = [float(value) if as_number and value is not None else value for value in values]
         if len(set(grid[name])) < len(grid[name]):
             raise InputError(f"networks.{name} names a value twice: {shown(list(values))}; leave one of them out.")
-    return grid
+    return {name: grid[name] for name in BY_NAME if name in grid}  # one order, however the file was written
 
 
 _KEYS = [part.name for part in fields(Config)]

@@ -19,6 +19,8 @@ from precisionnet.experiments.runner.jobs import Row
 
 LEVEL = 0.95
 """Of every interval."""
+SAME = 1e-9
+"""Differences that deviate by less than this share of their mean are one and the same, but for rounding."""
 
 
 def paired(
@@ -26,8 +28,8 @@ def paired(
 ) -> pd.DataFrame:
     """Method minus ``reference`` on the same repeats: difference, low, high (95 %) and n, indexed by method.
 
-    One repeat has no interval (NaN). With ``resampled=False`` repeats are taken for independent draws of the data,
-    and the interval is that of the plain paired t-test.
+    One repeat has no interval (NaN), nor have repeats that all differ by the same amount. With ``resampled=False``
+    repeats are taken for independent draws of the data, and the interval is that of the plain paired t-test.
     """
     table = score_table(rows, metric)
     ratio = _test_to_train(rows) if resampled else 0.0
@@ -41,14 +43,21 @@ def paired(
 
 
 def interval(differences: np.ndarray[Any, Any], test_to_train: float) -> tuple[float, float, float]:
-    """Mean difference and its 95 % interval by the corrected resampled t-test."""
+    """Mean difference and its 95 % interval by the corrected resampled t-test; NaN where there is none to be had.
+
+    Scores such as accuracies are discrete, so that a few repeats can all differ by the same amount by chance. Their
+    deviation of 0 is no certainty: there is no interval then, unless nothing differs at all.
+    """
     n = len(differences)
     if n == 0:
         return np.nan, np.nan, np.nan
     mean = float(np.mean(differences))
     if n == 1:
         return mean, np.nan, np.nan
-    error = np.sqrt((1.0 / n + test_to_train) * np.var(differences, ddof=1))
+    deviation = float(np.std(differences, ddof=1))
+    if mean != 0.0 and deviation <= SAME * abs(mean):
+        return mean, np.nan, np.nan
+    error = deviation * np.sqrt(1.0 / n + test_to_train)
     half = float(stats.t.ppf(0.5 + LEVEL / 2.0, n - 1) * error)
     return mean, mean - half, mean + half
 

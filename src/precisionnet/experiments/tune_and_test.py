@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -16,9 +17,10 @@ from precisionnet.experiments.methods.candidate import Candidate, Parameters, Pa
 from precisionnet.experiments.methods.network import NetworkCandidate
 from precisionnet.experiments.methods.plain import PlainCandidate
 from precisionnet.experiments.methods.registry import METHODS
-from precisionnet.experiments.methods.searching import search
+from precisionnet.experiments.methods.searching import NO_OPTUNA, RUNGS, search
 from precisionnet.experiments.metrics import score_all
 from precisionnet.experiments.runner.jobs import Finished, Job, Row
+from precisionnet.parameters import PARAMETERS
 from precisionnet.types import FloatArray, TaskName
 
 ON_PRECISION = ("joint", "naive", "glasso", "sample")
@@ -50,6 +52,16 @@ class TuneAndTest:
     task: TaskName
     networks: Mapping[str, Sequence[Any]]
     tuning: Tuning
+
+    def __post_init__(self) -> None:
+        if self.tuning.search == "optuna" and find_spec("optuna") is None:  # before every job says so
+            raise InputError(NO_OPTUNA)
+
+    def resolved(self, methods: Iterable[str]) -> dict[str, Any]:
+        """What a result depends on beside the data: each method's choices, and what the networks do not tune."""
+        spaces = {name: METHODS[name].space(self.task, self.networks) for name in methods}
+        fixed = {p.name: p.default for p in PARAMETERS if p.name not in self.networks and p.name != "method"}
+        return {"spaces": spaces, "fixed": fixed, "rungs": list(RUNGS.items()) if self.tuning.race else []}
 
     def __call__(self, job: Job, earlier: Row | None, scratch: Path | None) -> Finished:
         """Choose, fit, measure; where ``earlier`` is given, with the parameters chosen there."""

@@ -1,7 +1,8 @@
 """Should I use this here? The answer in two sentences: what was found, and what to do.
 
 Methods are judged by their headline (mean absolute error, or accuracy) on the repeats they share, and a difference
-counts where the interval of the corrected resampled t-test leaves out 0.
+counts where the interval of the corrected resampled t-test leaves out 0. Where there is no interval (one repeat, or
+repeats that all differ by the same amount) nothing is said about chance.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from precisionnet.experiments.metrics import HIGHER_IS_BETTER, headline
 from precisionnet.experiments.pairing import failed, is_number, methods_of, paired, score_table
 from precisionnet.experiments.runner.jobs import Row
 from precisionnet.types import TaskName
+
+NO_INTERVAL = "repeats that all differ by the same amount give no interval to tell it from chance"
 
 
 def verdict(rows: Sequence[Row], task: TaskName, target: str, unit: str = "") -> str:
@@ -45,7 +48,7 @@ def verdict(rows: Sequence[Row], task: TaskName, target: str, unit: str = "") ->
     duel = _duel(rows, losses, first, second, headline(task))
     floor = _duel(rows, losses, duel.better, guess, headline(task)) if guess in losses and guess != second else None
     if floor is not None and len(floor.repeats) > 1 and not floor.certain:
-        advice = f"Rely on neither yet: even what {floor.first} has over guessing the {guess} could be chance"
+        advice = _doubt(floor)
     elif first != "joint":
         advice = f"Use {first}" if duel.certain else f"Use {first} or {second}"
         advice += "" if "joint" in methods_of(rows) else "; joint was not among the methods"
@@ -66,6 +69,11 @@ class Duel:
     low: float
     high: float
     repeats: list[int]
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is an interval, so that chance can be spoken of."""
+        return bool(np.isfinite(self.low) and np.isfinite(self.high))
 
     @property
     def certain(self) -> bool:
@@ -103,6 +111,9 @@ class Words:
         if len(duel.repeats) == 1:
             return f"{scores}, and one repeat cannot tell whether that difference is chance."
         size = float(first.mean())
+        if not duel.bounded:
+            by = self.amount(abs(duel.difference), size)
+            return f"{scores}: {duel.better} is better by {by} in every repeat, and {NO_INTERVAL}."
         low, high = (self.number(abs(bound), size) for bound in (duel.low, duel.high))
         by = self.amount(abs(duel.difference), size)
         if not duel.certain:
@@ -127,13 +138,23 @@ class Words:
 
 def _advice(duel: Duel, graph: str, by: str) -> str:
     """What to do where ``joint``, the first, is of some use."""
-    if len(duel.repeats) == 1:
+    if not duel.bounded:
         return f"Run more repeats before you decide; what joint has over {duel.second} is {graph}"
     if not duel.certain:
         return f"Use joint if you want {graph}; for predictions alone {duel.second} is as good a choice"
     if duel.better == "joint":
         return f"Use joint: it predicts best here, and you have {graph}"
     return f"Use {duel.second} for predictions; take joint only if {graph} is worth {by} to you"
+
+
+def _doubt(floor: Duel) -> str:
+    """What to do where the better method may have nothing over guessing, the second."""
+    if floor.bounded:
+        return f"Rely on neither yet: even what {floor.first} has over guessing the {floor.second} could be chance"
+    return (
+        f"Run more repeats before you rely on either: {floor.first} differs from guessing the {floor.second} by the "
+        "same amount in every repeat, which gives no interval"
+    )
 
 
 def _graph(rows: Sequence[Row]) -> str:

@@ -15,6 +15,7 @@ from precisionnet.experiments.runner.jobs import Row
 from precisionnet.experiments.statistics import verdict
 from precisionnet.report.parts import Parts, TextTable, labels
 from precisionnet.report.tables import (
+    NO_INTERVAL,
     NONE,
     PERCENT,
     Comparison,
@@ -29,7 +30,8 @@ MEASURES = {
     "regression": ("mae", "mse", "rmse", "r2", "r"),
     "classification": ("accuracy", "balanced_accuracy", "auc", "log_loss"),
 }
-GRAPH = {"edges": "Edges", "density": "Density", "l1_error": "l1 error", "edge_f1": "Edge F1", "edge_auc": "Edge AUC"}
+ALSO = ("edges", "density", "l1_error", "frobenius_error", "edge_f1", "edge_auc", "fit_seconds", "predict_seconds")
+"""Of the graph, where there is one, and of the time that the one chosen model took."""
 
 
 def comparison_parts(rows: Sequence[Row], about: Mapping[str, Any]) -> Parts:
@@ -109,19 +111,36 @@ def _reading(table: Comparison, target: str) -> str:
 
 def _table_notes(table: Comparison, published: Mapping[str, Any]) -> list[str]:
     notes = []
-    if table.reference is not None and len(table.scores) > 1:
+    if any("[" in line.difference for line in table.lines):
         notes.append(
             "In brackets: 95 % interval of the difference between the two methods on the same splits. Where it "
             "contains 0, the difference could be chance."
         )
     elif len(table.scores) == 1:
         notes.append("One repeat gives no interval: more repeats tell a difference from chance.")
+    if _some_without_interval(table):
+        notes.append("No interval: one repeat in common, or repeats that all differ by the same amount, give none.")
+    notes += _picked(table)
     if any(line.zeros for line in table.lines):
         notes.append("Zeros in θ: entries of the precision matrix that are exactly zero, pairs without an edge.")
     notes.append("Seconds: mean time of a repeat, tuning included, on one worker.")
     if published.get("caption"):
         notes.append(f"In the paper: {published['caption']}")
     return notes
+
+
+def _picked(table: Comparison) -> list[str]:
+    """That the best of several is best by luck as well; nothing where there was nothing to pick from."""
+    known = sum(table.scores[method].notna().any() for method in table.scores)
+    if table.reference == "joint" and known > 2:
+        return ["The best other method was picked by these same test scores, which favours it a little."]
+    if table.reference not in (None, "joint"):
+        return ["The differences are to the best method, picked by these same test scores, which favours it a little."]
+    return []
+
+
+def _some_without_interval(table: Comparison) -> bool:
+    return any(line.meaning == NO_INTERVAL for line in table.lines)
 
 
 def _repeats_caption(table: Comparison) -> str:
@@ -135,11 +154,12 @@ def _differences_caption(table: Comparison) -> str:
         return ""
     side = "left" if table.metric in HIGHER_IS_BETTER else "right"
     where = f"Methods to the {side} of the line do worse than {label(table.reference)}."
-    return where + ("" if len(table.scores) == 1 else " A bar that crosses the line could be chance.")
+    where += "" if len(table.scores) == 1 else " A bar that crosses the line could be chance."
+    return where + (" A mark without a bar has no interval." if _some_without_interval(table) else "")
 
 
 def _measures(rows: Sequence[Row], task: str, table: Comparison) -> dict[str, Any]:
-    wanted = {name: METRIC_LABELS.get(name, name) for name in MEASURES[task]} | GRAPH
+    wanted = {name: METRIC_LABELS.get(name, name) for name in (*MEASURES[task], *ALSO)}
     frames = {name: score_frame(rows, name) for name in wanted}
     frames = {name: frame for name, frame in frames.items() if frame.notna().any(axis=None)}
     frames = {name: 100 * frame if name in PERCENT else frame for name, frame in frames.items()}

@@ -13,10 +13,9 @@ from markupsafe import Markup
 from precisionnet import plots
 from precisionnet.errors import InputError
 from precisionnet.experiments.paper.claims import claims as judge_claims
-from precisionnet.experiments.paper.slopes import slopes_frame
 from precisionnet.experiments.runner.jobs import Row
 from precisionnet.experiments.runner.store import read_folder
-from precisionnet.experiments.statistics import summarise
+from precisionnet.experiments.statistics import summarise_paired
 from precisionnet.outputs import whole_file
 from precisionnet.report.comparison import comparison_parts
 from precisionnet.report.pages import Picture, template
@@ -32,7 +31,7 @@ from precisionnet.report.parts import (
     unfinished,
 )
 from precisionnet.report.sparsity import sparsity_parts
-from precisionnet.report.theorem import theorem_parts
+from precisionnet.report.theorem import slopes_summary, theorem_parts
 
 PAGE, SUMMARY = "index.html", "summary.csv"
 
@@ -54,10 +53,10 @@ class Outcome:
 
 def build_outcome(manifest: Mapping[str, Any], rows: Sequence[Row], total: int | None = None) -> Outcome:
     """Everything that is shown, from the head of the store and its rows; ``total`` fits belong to it."""
-    rows = sorted(rows, key=lambda row: (row["repeat"], str(row.get("job"))))  # as they finished, sums would differ
+    rows = in_order(rows)
     about = {"title": manifest.get("name", ""), "source": "", "description": "", **manifest.get("about", {})}
     complete = total is None or len(rows) >= total
-    judged = judge_claims(about["kind"], rows) if complete and _of_the_paper(about) else []
+    judged = judge_claims(about["kind"], rows, _cohort(manifest)) if complete and _of_the_paper(about) else []
     claims = [dict(claim) for claim in judged]
     parts = _parts(rows, about, claims)
     warnings = [*unfinished(len(rows), total), *about.get("notes", [])]
@@ -92,9 +91,10 @@ def write_results(folder: Path) -> Outcome:
     stored = read_folder(folder)
     if not stored.rows:
         raise InputError(f"Folder {str(folder)!r} holds no finished fit yet: run its experiment first.")
-    outcome = build_outcome(stored.manifest, stored.rows, stored.manifest["total"])
+    rows = in_order(stored.rows)
+    outcome = build_outcome(stored.manifest, rows, stored.manifest["total"])
     with whole_file(folder / SUMMARY) as scratch:
-        summary(outcome.about["kind"], stored.rows).to_csv(scratch, index=False)
+        summary(outcome.about["kind"], rows).to_csv(scratch, index=False)
     for name, figure in outcome.figures.items():
         for ending in ("svg", "png"):
             with whole_file(folder / f"figure-{name}.{ending}") as scratch:
@@ -105,10 +105,16 @@ def write_results(folder: Path) -> Outcome:
 
 
 def summary(kind: str, rows: Sequence[Row]) -> pd.DataFrame:
-    """Mean and deviation of every measure by method and sparsity level; of the theorem, its slopes."""
+    """Every measure by method and sparsity level, scores with their difference to joint; of the theorem, its slopes."""
     if kind == "theorem":
-        return slopes_frame(rows)
-    return summarise(rows, by=("sparsity",) if kind == "synthetic" else ()).reset_index()
+        return slopes_summary(rows)
+    drawn = kind == "synthetic"  # anew in every repeat, where the repeats of a table share rows
+    return summarise_paired(rows, ("sparsity",) if drawn else (), resampled=not drawn).reset_index()
+
+
+def in_order(rows: Sequence[Row]) -> list[Row]:
+    """The same whenever each was finished: sums in another order differ in their last digits."""
+    return sorted(rows, key=lambda row: (row["repeat"], str(row.get("job"))))
 
 
 def _parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> Parts:
@@ -122,6 +128,11 @@ def _parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mappi
 def _of_the_paper(about: Mapping[str, Any]) -> bool:
     """A user's own table is not what the paper made claims about."""
     return about["kind"] != "comparison" or "published" in about
+
+
+def _cohort(manifest: Mapping[str, Any]) -> str | None:
+    """As the config names it; an experiment of somebody's own may have any name."""
+    return (manifest.get("config", {}).get("data") or {}).get("cohort")
 
 
 def _last_day(rows: Sequence[Row]) -> str:

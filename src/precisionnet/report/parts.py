@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,9 +91,26 @@ def settings(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str
         ("config hash", str(manifest.get("config_hash", ""))),
         ("data hash", str(manifest.get("data_hash", ""))),
         *((f"config: {key}", _flat(value)) for key, value in manifest.get("config", {}).items()),
-        *((str(key), str(value)) for key, value in (manifest.get("versions") or {}).items()),
+        *_versions(manifest.get("versions") or {}, rows),
     ]
     return [(name, value) for name, value in known if value]
+
+
+def _versions(first: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """What the rows were made with, all of it where a run went on with others; what it began with where no row says."""
+    found: dict[str, set[str]] = {str(name): set() for name in first}
+    for row in rows:
+        for name, version in (row.get("versions") or {}).items():
+            found.setdefault(str(name), set()).add(str(version))
+    return [
+        (name, ", ".join(sorted(versions, key=_by_number)) or str(first.get(name, "")))
+        for name, versions in found.items()
+    ]
+
+
+def _by_number(version: str) -> tuple[list[int], str]:
+    """2.9 before 2.10."""
+    return [int(number) for number in re.findall(r"\d+", version)], version
 
 
 def unfinished(done: int, total: int | None) -> list[str]:

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 
 from precisionnet import plots
-from precisionnet.experiments.pairing import interval, methods_of
+from precisionnet.experiments.pairing import failed, interval, is_number, methods_of, paired
 from precisionnet.experiments.runner.jobs import Row
+from precisionnet.experiments.verdict import NO_INTERVAL
 from precisionnet.report.parts import Parts, TextTable, labels
-from precisionnet.report.tables import decimals_of, label, plus_minus, score_frame
+from precisionnet.report.tables import NONE, decimals_of, label, plus_minus, score_frame, with_interval
 
 MEASURES = {
     "mae": ("Error of the prediction (MAE)", "Mean absolute error on test rows; lower is better."),
@@ -22,6 +23,9 @@ MEASURES = {
 }
 MOST_WITH_DEVIATION = 5
 """Methods side by side on 80 columns, mean and deviation."""
+TERMINAL = 80
+AVERAGED = "all, averaged"
+"""The last line of the differences, in the place of a level."""
 
 
 def sparsity_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> Parts:
@@ -41,6 +45,8 @@ def sparsity_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequen
             panels.append({"name": metric, "heading": title, "caption": caption})
         whole = plots.sparsity_figure(drawn, names) if drawn else None
     tables = [_table(rows, levels, metric, truth) for metric in frames]
+    if less := _less_joint(rows, levels):
+        tables.insert(1, less)  # after the MAE itself
     context = {
         "panels": panels,
         "tables": [
@@ -95,8 +101,51 @@ def _table(rows: Sequence[Row], levels: Sequence[float], metric: str, truth: Seq
     return TextTable(MEASURES[metric][0], columns, cells)
 
 
+def _less_joint(rows: Sequence[Row], levels: Sequence[float]) -> TextTable | None:
+    """MAE less Joint's on the same draws, level by level and averaged over all levels; None where none compares."""
+    others = [method for method in methods_of(rows) if method != "joint"]
+    by_level = [
+        paired([row for row in rows if row.get("sparsity") == level], "joint", "mae", resampled=False)
+        for level in levels
+    ]
+    there = [method for method in others if any(method in table.index for table in by_level)]
+    if not there:
+        return None
+    decimals = decimals_of([row["mae"] for row in rows if is_number(row.get("mae")) and not failed(row)])
+    lines = [
+        [f"{level:g}", *(_cell(table, method, decimals) for method in there)]
+        for level, table in zip(levels, by_level, strict=True)
+    ]
+    averaged = _over_levels(rows, levels)
+    last = [
+        with_interval(*interval((averaged[method] - averaged["joint"]).dropna().to_numpy(dtype=float), 0.0), decimals)
+        if {method, "joint"} <= averaged.keys()
+        else NONE
+        for method in there
+    ]
+    columns = ["sparsity", *(label(method) for method in there)]
+    return TextTable("MAE less Joint’s [95 % interval]", columns, [*lines, [AVERAGED, *last]])
+
+
+def _cell(table: pd.DataFrame, method: str, decimals: int) -> str:
+    if method not in table.index:
+        return NONE
+    difference, low, high = (float(table[name][method]) for name in ("difference", "low", "high"))
+    return with_interval(difference, low, high, decimals)
+
+
+def _width(table: TextTable) -> int:
+    """In a terminal, with two spaces between columns."""
+    return sum(max(map(len, column)) + 2 for column in zip(table.columns, *table.rows, strict=True)) - 1
+
+
 def _for_terminal(table: TextTable) -> TextTable:
-    """Means alone where the deviations do not fit."""
+    """Where it does not fit: means without deviations, and differences averaged over the levels, a line a method."""
+    if table.rows and table.rows[-1][0] == AVERAGED:
+        if _width(table) <= TERMINAL:
+            return table
+        lines = [[method, cell] for method, cell in zip(table.columns[1:], table.rows[-1][1:], strict=True)]
+        return TextTable(f"{table.title}, averaged over the levels", ["method", "difference"], lines)
     if len(table.columns) - 1 <= MOST_WITH_DEVIATION:
         return table
     return TextTable(table.title, table.columns, [[cell.partition(" ±")[0] for cell in row] for row in table.rows])
@@ -133,7 +182,10 @@ def _over_levels(rows: Sequence[Row], levels: Sequence[float]) -> dict[str, pd.S
 
 def _chance(difference: pd.Series[float]) -> str:
     """Whether the difference of two methods on the same draws could be chance: repeats are draws of their own."""
-    _, low, high = interval(difference.dropna().to_numpy(dtype=float), 0.0)
+    shared = difference.dropna().to_numpy(dtype=float)
+    _, low, high = interval(shared, 0.0)
+    if np.isnan(low) and len(shared) > 1:
+        return f", and {NO_INTERVAL}"
     if np.isnan(low):
         return ", and one repeat cannot tell whether that difference is chance"
     return ", a difference that could be chance" if low <= 0.0 <= high else ", a difference beyond chance"
@@ -158,9 +210,24 @@ def claims_sentence(claims: Sequence[Mapping[str, Any]]) -> str:
 def _how(rows: Sequence[Row], about: Mapping[str, Any], repeats: int) -> list[str]:
     tuned = sorted({row["sparsity"] for row in rows if (row.get("n_candidates") or 0) > 1})
     at = f"at sparsity {' and '.join(f'{level:g}' for level in tuned)}" if tuned else "at one sparsity level"
+    paired_by = (
+        "Differences to Joint are paired by draw. Draws are independent, so their intervals are those of the plain "
+        "paired t-test; one draw, or draws that all differ by the same amount, give none."
+    )
     return [
-        f"Each of {repeats} repeats draws a new precision, new rows from it and a new 60/20/20 split, the same for "
-        "every method. Bands and ± are standard deviations over the repeats.",
+        f"Each of {repeats} repeats draws a new precision, new rows from it and a new split{_sizes(rows)}, the same "
+        "for every method. Bands and ± are standard deviations over the repeats.",
+        *([paired_by] if "joint" in methods_of(rows) else []),
         f"Parameters are chosen on validation rows {at} and reused at the other levels, as in the paper; the test rows "
         "are used once, at the end.",
     ]
+
+
+def _sizes(rows: Sequence[Row]) -> str:
+    """' (60 rows to learn from, 20 to tune on, 20 to test)'; nothing where the rows do not say."""
+    names = ("n_train", "n_validation", "n_test")
+    known = [[int(row[name]) for name in names] for row in rows if all(is_number(row.get(name)) for name in names)]
+    if not known:
+        return ""
+    train, validation, test = (int(np.median(side)) for side in zip(*known, strict=True))
+    return f" ({train} rows to learn from, {validation} to tune on, {test} to test)"

@@ -17,6 +17,8 @@ from precisionnet.experiments.runner.jobs import Row
 
 NONE = "–"
 PERCENT = ("accuracy", "balanced_accuracy")
+NO_INTERVAL = "no interval"
+"""Of a difference that cannot be told from chance or from certainty, though there are several repeats."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ def compare_methods(rows: Sequence[Row], about: Mapping[str, Any]) -> Comparison
     for method in scores.columns:
         known = published.get(method, {})
         difference, meaning = _difference(differences, method, higher, decimals)
+        meaning = NO_INTERVAL if difference and not meaning and len(scores) > 1 else meaning
         lines.append(
             Line(
                 method,
@@ -116,12 +119,20 @@ def _difference(table: pd.DataFrame, method: str, higher: bool, decimals: int) -
     if method not in table.index or np.isnan(table["difference"][method]):
         return "", ""
     value, low, high = (float(table[column][method]) for column in ("difference", "low", "high"))
-    if not (np.isfinite(low) and np.isfinite(high)):
-        return f"{value:+.{decimals}f}", ""
-    text = f"{value:+.{decimals}f} [{low:+.{decimals}f}, {high:+.{decimals}f}]"
+    text = with_interval(value, low, high, decimals)
+    if not np.isfinite(low):
+        return text, ""
     if low <= 0.0 <= high:
         return text, "could be chance"
     return text, "better" if (value > 0) == higher else "worse"
+
+
+def with_interval(value: float, low: float, high: float, decimals: int) -> str:
+    """'+0.12 [-0.03, +0.27]'; without brackets where there is no interval, a dash where there is no difference."""
+    if np.isnan(value):
+        return NONE
+    text = f"{value:+.{decimals}f}"
+    return text if np.isnan(low) else f"{text} [{low:+.{decimals}f}, {high:+.{decimals}f}]"
 
 
 def plus_minus(values: Any, decimals: int | None = None) -> str:

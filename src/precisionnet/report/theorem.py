@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from precisionnet import plots
-from precisionnet.experiments.paper.slopes import Slope, slopes
+from precisionnet.experiments.paper.slopes import Slope, slopes, slopes_frame
 from precisionnet.experiments.runner.jobs import Row
 from precisionnet.report.parts import Parts, TextTable
 from precisionnet.report.sparsity import claims_sentence
@@ -26,8 +27,8 @@ CAPTIONS = {
 READING = (
     "On logarithmic axes a power law is a line, and its exponent the slope. The theorem is an upper bound for large N "
     "and T: it is judged on the filled marks, and where the error grows more slowly than the theorem’s line, or falls "
-    "faster, the bound is kept. Over a limited range, as of the distances, it is kept by a steeper line as well, as long as "
-    "that stays below the bound, whose constants are large."
+    "faster, the bound is kept. Over a limited range, as of the distances, it is kept by a steeper line as well, as "
+    "long as that stays below the bound."
 )
 
 
@@ -77,6 +78,15 @@ def theorem_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequenc
     )
 
 
+def slopes_summary(rows: Sequence[Row]) -> pd.DataFrame:
+    """One line a sweep: the slope over the levels from ``first_level`` to ``last_level``, and its standard error."""
+    frame = slopes_frame(rows).rename(columns={"deviation": "standard_error"})
+    place, levels = list(frame.columns).index("levels"), frame.pop("levels")
+    for i, name in enumerate(("first_level", "last_level")):
+        frame.insert(place + i, name, [float(ends[i]) for ends in levels])
+    return frame
+
+
 def _rate(slope: Slope) -> plots.Rate:
     return plots.Rate(
         title=_greek(slope.title),
@@ -109,10 +119,10 @@ def _verdict(found: Sequence[Slope], claims: Sequence[Mapping[str, Any]]) -> str
     return f"The error of the estimated precision scales {listed}. {claims_sentence(claims) if claims else ''}".strip()
 
 
-def _slope(value: float, deviation: float = np.nan) -> str:
+def _slope(value: float, standard_error: float = np.nan) -> str:
     if np.isnan(value):
         return NONE
-    return f"{value:+.2f}" + ("" if np.isnan(deviation) else f" ± {deviation:.2f}")
+    return f"{value:+.2f}" + ("" if np.isnan(standard_error) else f" ± {standard_error:.2f}")
 
 
 def _how(repeats: int) -> list[str]:

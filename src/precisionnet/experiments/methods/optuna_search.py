@@ -20,6 +20,7 @@ from precisionnet.errors import InputError, OutputError
 from precisionnet.experiments.config import Tuning
 from precisionnet.experiments.methods.candidate import Candidate, Parameters
 from precisionnet.experiments.methods.searching import (
+    NO_OPTUNA,
     RUNGS,
     Entrant,
     Make,
@@ -36,7 +37,7 @@ try:
     from optuna.storages.journal import JournalFileBackend
     from optuna.trial import FrozenTrial, TrialState, create_trial
 except ImportError as error:
-    raise InputError("A budgeted search needs optuna: run pip install 'precisionnet[search]'.") from error
+    raise InputError(NO_OPTUNA) from error
 
 AT_RANDOM = 5
 """Trials before TPE has its say: optuna's ten would be half of a budget of 20."""

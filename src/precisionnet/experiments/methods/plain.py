@@ -6,8 +6,10 @@ import time
 import warnings
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from precisionnet.errors import FitDivergedError, InputError
 from precisionnet.experiments.methods.candidate import Parameters, Sides
 from precisionnet.experiments.methods.plain_models import PLAIN_MODELS
 from precisionnet.experiments.metrics import judge
@@ -33,7 +35,7 @@ class PlainCandidate:
             begun = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # a poor choice may not: its score tells
-                self._model = PLAIN_MODELS[self.method].fit(self.parameters, self.sides)
+                self._model = self._fitted()
             self._validation = self._judged()
             self.epochs = 1
             self.seconds += time.perf_counter() - begun
@@ -47,6 +49,14 @@ class PlainCandidate:
     def model(self) -> Any:
         """The fitted model."""
         return self._model
+
+    def _fitted(self) -> Any:
+        try:
+            return PLAIN_MODELS[self.method].fit(self.parameters, self.sides)
+        except InputError:
+            raise
+        except (np.linalg.LinAlgError, ValueError) as error:  # as scikit-learn says that its solver broke down
+            raise FitDivergedError(f"{self.method} could not be fitted: {error}") from error
 
     def _judged(self) -> float:
         rows, model = self.sides.validation, self._model

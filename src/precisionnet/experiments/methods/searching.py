@@ -27,6 +27,7 @@ Make = Callable[[Parameters], Candidate]
 
 RUNGS = {0.1: 2 / 3, 0.2: 1 / 2, 0.4: 1 / 2}
 """From the share of a candidate's epochs after which a race is judged to the share of candidates that go on."""
+NO_OPTUNA = "A budgeted search needs optuna: run pip install 'precisionnet[search]'."
 FEWEST = 4
 """So many go on at every rung, whatever their share."""
 

@@ -16,8 +16,8 @@ SPARSE = 0.25
 CLOSE_SCORE = 0.05
 
 
-def cohort_claims(rows: Sequence[Row]) -> Iterable[Judged | None]:
-    """Table 1."""
+def cohort_claims(rows: Sequence[Row], cohort: str | None = None) -> Iterable[Judged | None]:
+    """Table 1; where the cohort is not given, the experiment's name is taken for it."""
     present = methods_of(rows)
     others = [method for method in TABLE_METHODS if method in present]
     if "joint" in present and others:
@@ -32,11 +32,11 @@ def cohort_claims(rows: Sequence[Row]) -> Iterable[Judged | None]:
     for method in ("joint", "glasso"):
         yield ordered(f"{name(method)} predicts better than Sample", rows, method, "sample", "mae", resampled=True)
     yield no_zeros(rows)
-    cohort = {str(row.get("experiment")) for row in rows}
-    if cohort == {"abide"}:
+    cohorts = {cohort or str(row.get("experiment")) for row in rows}
+    if cohorts == {"abide"}:
         yield _close(rows, "vnn", "glasso")
         yield ordered("PCA + MLP predicts better than GL", rows, "pca_mlp", "glasso", "mae", resampled=True)
-    if cohort == {"adni"}:
+    if cohorts == {"adni"}:
         yield ordered("VNN predicts worse than GL", rows, "glasso", "vnn", "mae", resampled=True)
         yield ordered("PCA + MLP predicts worse than VNN", rows, "vnn", "pca_mlp", "mae", resampled=True)
 

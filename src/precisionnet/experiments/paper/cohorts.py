@@ -36,13 +36,14 @@ def cohort_experiment(config: Config, data_folder: Path | None) -> Experiment:
     cohort = config.data["cohort"]
     data = load_cohort(cohort, data_folder)
     folds = make_folds(data, config.repeats, config.seed, config.fractions, task="regression")
+    work = TuneAndTest(TableSource(data, folds), "regression", config.networks, config.tuning)
     caveat = [CAVEATS[cohort]] if cohort in CAVEATS else []
     return Experiment(
         name=config.name,
-        config=config.hashed(),
+        config={**config.hashed(), **work.resolved(config.methods)},
         data_hash=data_hash(data),
         jobs=tuple(Job(method, fold.repeat, fold.seed) for method in config.methods for fold in folds),
-        work=TuneAndTest(TableSource(data, folds), "regression", config.networks, config.tuning),
+        work=work,
         splits=splits_frame(data, folds),
         about={
             "kind": "comparison",

@@ -38,10 +38,16 @@ def worse_than(rows_by_level: Mapping[float, Sequence[Row]], ours: str, others: 
     for level, here in rows_by_level.items():
         table = paired([row for row in here if row["method"] in (ours, *others)], ours, "mae", resampled=False)
         for method, line in table[table["low"].notna()].iterrows():
-            freedom = line.n - 1
-            t = line.difference / ((line.high - line.difference) / stats.t.ppf(0.5 + LEVEL / 2.0, freedom))
-            found.append((f"{name(str(method))} at {level:g}", 2.0 * stats.t.cdf(t, freedom) if t < 0 else 1.0))
+            found.append((f"{name(str(method))} at {level:g}", _chance_of_lower(line.difference, line.high, line.n)))
     return [where for where, p in found if p * len(found) < 1.0 - LEVEL], len(found)
+
+
+def _chance_of_lower(difference: float, high: float, n: float) -> float:
+    """How likely a difference as far below zero would be by chance (two-sided); 1 where it is not below."""
+    if difference >= 0.0:
+        return 1.0
+    error = (high - difference) / stats.t.ppf(0.5 + LEVEL / 2.0, n - 1)
+    return float(2.0 * stats.t.cdf(difference / error, n - 1))
 
 
 def ordered(claim: str, rows: Sequence[Row], better: str, worse: str, metric: str, *, resampled: bool) -> Judged | None:
@@ -75,8 +81,8 @@ def mean(rows: Sequence[Row], method: str, metric: str) -> float:
 
 
 def interval(difference: float, low: float, high: float) -> str:
-    """+1.2 [+0.8, +1.6], without brackets where there is one repeat."""
-    return f"{difference:+.3g}" + ("" if np.isnan(low) else f" [{low:+.3g}, {high:+.3g}]")
+    """+1.2 [+0.8, +1.6]; one repeat, or repeats that all differ by the same amount, give no interval."""
+    return f"{difference:+.3g}" + (" (no interval)" if np.isnan(low) else f" [{low:+.3g}, {high:+.3g}]")
 
 
 def name(method: str) -> str:

@@ -33,13 +33,16 @@ def synthetic_experiment(config: Config) -> Experiment:
         if level != tuned_at
         for job in tuned
     ]
+    for level in {tuned_at, *data["sparsity"]}:  # what cannot be drawn or split is refused here, not in every job
+        source.sides(replace(tuned[0], setting={"sparsity": level}))
+    work = TuneAndTest(source, "regression", config.networks, config.tuning)
     recipe = {name: value for name, value in data.items() if name != "sparsity"}
     return Experiment(
         name=config.name,
-        config=config.hashed(),
+        config={**config.hashed(), **work.resolved(config.methods)},
         data_hash=recipe_hash({"drawn": "synthetic", "data": recipe, "seed": config.seed}),
         jobs=(*tuned, *reused),
-        work=TuneAndTest(source, "regression", config.networks, config.tuning),
+        work=work,
         about={
             "kind": "synthetic",
             "title": "Synthetic data: error and graph over the sparsity of the true precision",

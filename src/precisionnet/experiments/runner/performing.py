@@ -21,6 +21,8 @@ from precisionnet.experiments.runner.lines import FULL
 from precisionnet.joint.threads import threads_for
 from precisionnet.versions import versions
 
+_ONE_AT_A_TIME = threading.Lock()
+"""Warnings and limits of threads belong to a process: a dask worker of several threads does its jobs one by one."""
 LOOK_EVERY = 0.25
 """Seconds between a worker's looks at whether its run is still there."""
 
@@ -48,7 +50,7 @@ def perform(work: Work, errand: Errand) -> Outcome:
     """Do the job. What a user's data is to blame for becomes the row's "error"; any other exception is raised."""
     begun = time.perf_counter()
     said: list[str] = []
-    with one_thread(), _collected(said):
+    with _ONE_AT_A_TIME, one_thread(), _collected(said):
         try:
             if errand.scratch is not None:
                 errand.scratch.mkdir(parents=True, exist_ok=True)
