@@ -250,13 +250,13 @@ def test_joint_clearly_ahead():
     assert "more than chance explains" in found
     line = paired(rows_of({"joint": LOW, "svr": MIDDLE})).loc["svr"]
     assert f"(95 % interval: {line['low']:.2f} to {line['high']:.2f})" in found
-    assert advice == "Use joint: it predicts best here, and you have its graph (402 edges)."
+    assert advice == "Use joint: it predicts best here, and you have its graph (400 to 403 edges)."
 
 
 def test_joint_clearly_behind():
     found, advice = about({"joint": MIDDLE, "svr": LOW, "ridge": HIGH, "median": [6.0] * 4})
     assert "svr is better by 0.40 years" in found
-    assert advice == "Use svr for predictions; take joint only if its graph (402 edges) is worth 0.40 years to you."
+    assert advice == "Use svr for predictions; take joint only if its graph (400 to 403 edges) is worth 0.40 years to you."
 
 
 def test_a_difference_that_could_be_chance():
@@ -264,7 +264,20 @@ def test_a_difference_that_could_be_chance():
     found, advice = about({"joint": LOW, "svr": noisy, "median": HIGH})
     line = paired(rows_of({"joint": LOW, "svr": noisy})).loc["svr"]
     assert f"{-line['low']:.2f} for svr to {line['high']:.2f} for joint) could be chance" in found
-    assert advice.startswith("Use joint if you want its graph (402 edges); for predictions alone svr")
+    assert advice.startswith("Use joint if you want its graph (400 to 403 edges); for predictions alone svr")
+
+
+@pytest.mark.parametrize(
+    ("joint", "svr", "advice"),
+    [
+        (LOW, [2.7, 3.3, 2.9, 3.2], "Use svr, which predicts as well: at the parameters chosen here joint has "),
+        (MIDDLE, LOW, "Use svr, which predicts better: at the parameters chosen here joint has "),
+        (LOW, MIDDLE, "Use joint: it predicts best here, and you have "),
+    ],
+)
+def test_a_graph_without_an_edge_is_no_reason(joint, svr, advice):
+    rows = rows_of({"joint": joint, "svr": svr, "median": HIGH}, edges=0)
+    assert verdict(rows, "regression", "age", "years").endswith(f"{advice}a graph without a single edge.")
 
 
 def test_nothing_beats_guessing():

@@ -22,6 +22,9 @@ from precisionnet.types import TaskName
 NO_INTERVAL = "repeats that all differ by the same amount give no interval to tell it from chance"
 
 
+EMPTY = "a graph without a single edge"
+
+
 def verdict(rows: Sequence[Row], task: TaskName, target: str, unit: str = "") -> str:
     """Two sentences: ``joint``, the best other method and whether they differ; and what to use."""
     table = score_table(rows, headline(task))
@@ -137,7 +140,10 @@ class Words:
 
 
 def _advice(duel: Duel, graph: str, by: str) -> str:
-    """What to do where ``joint``, the first, is of some use."""
+    """What to do where ``joint``, the first, is of some use; without an edge its graph is none."""
+    if graph == EMPTY and not (duel.certain and duel.better == "joint"):
+        alike = "predicts as well" if not duel.certain else "predicts better"
+        return f"Use {duel.second}, which {alike}: at the parameters chosen here joint has {graph}"
     if not duel.bounded:
         return f"Run more repeats before you decide; what joint has over {duel.second} is {graph}"
     if not duel.certain:
@@ -158,8 +164,13 @@ def _doubt(floor: Duel) -> str:
 
 
 def _graph(rows: Sequence[Row]) -> str:
-    edges = [row["edges"] for row in rows if row["method"] == "joint" and is_number(row.get("edges"))]
-    return f"its graph ({np.mean(edges):,.0f} edges)" if edges else "its graph"
+    edges = [int(row["edges"]) for row in rows if row["method"] == "joint" and is_number(row.get("edges"))]
+    if not edges:
+        return "its graph"
+    fewest, most = min(edges), max(edges)
+    if most == 0:
+        return EMPTY
+    return f"its graph ({most:,} edges)" if fewest == most else f"its graph ({fewest:,} to {most:,} edges)"
 
 
 def _failures(rows: Sequence[Row]) -> str:
