@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from precisionnet.experiments.methods.registry import METHODS
+from precisionnet.experiments.paper.published import TABLE_1
 from precisionnet.parameters import PARAMETERS
 
 ROOT = Path(__file__).parents[1]
+METHODS_OF_A_COMPARISON = [name for name, spec in METHODS.items() if "regression" in spec.tasks]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -34,6 +39,7 @@ def test_snippets_that_fetch_run(page, data_folder):
         exec(compile(snippet, page.name, "exec"), {})
 
 
+@pytest.mark.slow
 def test_command_lines_in_the_readme_run(tmp_path, monkeypatch, gaussian):
     """Every ``precisionnet ...`` line of the README, in order, with its table drawn here."""
     from typer.testing import CliRunner
@@ -112,3 +118,61 @@ def test_figures_on_data_in_the_readme_are_the_committed_rows():
     assert f"a peak of {memory.ratio['csv', 200_000]:.1f} times its array" in text
     many = memory.peak_mb["parquet, many groups"]
     assert many[1_000_000] < many[100_000] + 50
+
+
+def experiment(name: str) -> pd.DataFrame:
+    lines = (ROOT / "results" / name / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    return pd.DataFrame([json.loads(line) for line in lines])
+
+
+def spread(values: pd.Series) -> str:
+    return f"{values.mean():.2f} ± {values.std():.2f}"
+
+
+def test_cohorts_in_the_readme_are_the_committed_rows():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    abide, ants = (experiment(name).set_index("method") for name in ("abide", "ants"))
+    assert len(abide) == len(ants) == 55
+    for method in METHODS_OF_A_COMPARISON:
+        paper = TABLE_1["abide"].get(method, {}).get("mae", "–")
+        edges = abide.loc[method, "edges"]
+        graph = f"{edges.min():.0f} to {edges.max():.0f}" if edges.notna().all() else "–"
+        cells = [spread(abide.loc[method, "mae"]), paper, graph, spread(ants.loc[method, "mae"])]
+        assert f"| {METHODS[method].label} | {' | '.join(cells)} |" in text
+
+
+def test_synthetic_figures_in_the_readme_are_the_committed_rows():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = experiment("synthetic")
+    names = ["joint", "naive", "glasso", "sample", "ridge"]
+    for sparsity, group in rows.groupby("sparsity"):
+        means = group.groupby("method")
+        errors = [f"{means['mae'].mean()[name]:.2f}" for name in names]
+        graph = [f"{means[metric].mean()[name]:.{digits}f}" for metric, digits in (("l1_error", 0), ("density", 2))
+                 for name in ("joint", "glasso")]  # fmt: skip
+        assert f"| {sparsity:g} | {' | '.join(errors + graph)} |" in text
+
+
+def test_slopes_in_the_readme_are_the_committed_rows():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    slopes = pd.read_csv(ROOT / "results" / "theorem" / "summary.csv").set_index(["vary", "series"])["slope"]
+    for key in (("n_samples", "glasso"), ("sparsity", "glasso"), ("n_features", "glasso"), ("nuclear_distance", "one")):
+        assert f"{slopes[key]:+.2f}" in text
+
+
+def test_times_of_the_grid_in_the_readme_are_the_committed_rows():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    for row in pd.read_csv(ROOT / "results" / "grid_bench.csv").itertuples():
+        assert f"{row.times_faster:.1f} times" in text
+
+
+@pytest.mark.parametrize("name", ["abide", "ants", "synthetic", "theorem"])
+def test_committed_pages_are_made_from_the_committed_rows(name, tmp_path):
+    """``make figures`` changes nothing."""
+    from precisionnet.report.experiments import write_results
+
+    committed = ROOT / "results" / name
+    shutil.copytree(committed, tmp_path / name)
+    write_results(tmp_path / name)
+    for made in ("summary.csv", "index.html"):
+        assert (tmp_path / name / made).read_text() == (committed / made).read_text(), made

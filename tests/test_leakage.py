@@ -43,6 +43,7 @@ def two_scans_a_person(seed: int) -> Dataset:
     return Dataset(X.rename(columns=str), y, pd.Series(person.astype(str), index=index))
 
 
+@pytest.mark.slow
 def test_a_person_seen_twice_gives_nothing_away():
     def correlation(data: Dataset, seed: int) -> float:
         result = measure(data, "regression", {"max_epochs": 20}, seed=seed)

@@ -267,6 +267,7 @@ def test_pages_of_what_is_no_results_folder(precisionnet, tmp_path):
         assert "is not a results folder" in done.sentence
 
 
+@pytest.mark.slow
 def test_one_broken_folder_does_not_hide_the_others(precisionnet, small):
     assert precisionnet("reproduce", "small.toml", "--quick", "--jobs", 1).code == 0
     for name, text in (("a_foreign", "{"), ("broken", (small / "results-small-quick" / "experiment.json").read_text())):

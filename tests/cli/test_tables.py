@@ -48,6 +48,7 @@ def test_hemispheres_and_participants_are_fitted_and_predicted(precisionnet, tmp
     np.testing.assert_allclose(pd.read_csv(tmp_path / "q.csv").iloc[:, 1], pd.read_csv(tmp_path / "p.csv").iloc[:, 1])
 
 
+@pytest.mark.slow
 def test_another_measure_unit_or_half_is_not_predicted_in_silence(precisionnet, tmp_path):
     lh, rh, people = tables(tmp_path)
     assert precisionnet("fit", lh, rh, people, "--target", "age", "--out", tmp_path / "o", *QUICK).code == 0

@@ -88,6 +88,7 @@ def test_ten_thousand_random_problems(problem):
     st.sampled_from([None, 0.3, 3.0, 100.0]),
     st.sampled_from([0.0, 1e-3]),
 )
+@pytest.mark.slow
 def test_random_coupled_and_bounded_problems(problem, log_coupling, bound, ridge):
     emp_cov = covariance_of(problem)
     variance = float(np.median(np.diag(emp_cov)))
