@@ -51,7 +51,7 @@ CASES = (
         ("joint", "glasso", "sample"),
         (False, True),
     ),
-    Case("abide 1035 x 62", fetch_abide, ("joint", "glasso"), (True,)),
+    Case("abide 1035 x 62", fetch_abide, ("glasso",), (True,)),
 )
 
 

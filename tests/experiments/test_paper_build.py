@@ -49,6 +49,7 @@ def test_configs_of_the_package_are_valid_and_say_what_to_expect(name, quick):
     config = load_config(builtin(name), quick)
     assert config.name == name
     assert set(config.expected) == {"full", "quick"}
+    assert all("minute" in text for text in config.expected.values())
     json.dumps(config.hashed())
     if config.kind != "theorem":
         assert {"joint", "naive", "glasso", "sample"} <= set(config.methods)

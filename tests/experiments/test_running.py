@@ -186,7 +186,10 @@ def test_time_left_is_judged_by_method_and_spread_over_workers():
     assert seconds_left(done, joint[2:] + ridge[1:], 1) == 2 * 10 + 3 * 1
     assert seconds_left(done, joint[2:] + ridge[1:], 2) == (2 * 10 + 3 * 1) / 2
     assert seconds_left(done, joint[2:] + ridge[1:], 100) == 10  # not sooner than the longest
-    assert seconds_left(done, [Job("svr", 0, 0)], 1) == 7  # of a method without a row: the mean of all
+    unseen = [seconds_left(done[:2], [Job(name, 0, 0)], 1) for name in ("joint", "glasso", "sample", "svr")]
+    assert unseen[0] == 10
+    assert unseen == sorted(unseen, reverse=True)  # of a method without a row: less than of joint, as a rule
+    assert seconds_left(done[:2], [Job("joint", 0, 0, {"level": 0.5}, after="joint/0")], 1) < 1  # not tuned again
     reused = (Job("joint", 0, 0, {"level": 0.5}, after="joint/0"), {"seconds": 1.0})
     assert seconds_left([*done, reused], [Job("joint", 1, 0, {"level": 0.5}, after="joint/1")], 1) == 1
     assert seconds_left(done, [], 2) == 0

@@ -256,14 +256,16 @@ def test_joint_clearly_ahead():
 def test_joint_clearly_behind():
     found, advice = about({"joint": MIDDLE, "svr": LOW, "ridge": HIGH, "median": [6.0] * 4})
     assert "svr is better by 0.40 years" in found
-    assert advice == "Use svr for predictions; take joint only if its graph (400 to 403 edges) is worth 0.40 years to you."
+    assert (
+        advice == "Use svr for predictions; take joint only if its graph (400 to 403 edges) is worth 0.40 years to you."
+    )
 
 
 def test_a_difference_that_could_be_chance():
     noisy = [2.7, 3.3, 2.9, 3.2]
     found, advice = about({"joint": LOW, "svr": noisy, "median": HIGH})
     line = paired(rows_of({"joint": LOW, "svr": noisy})).loc["svr"]
-    assert f"{-line['low']:.2f} for svr to {line['high']:.2f} for joint) could be chance" in found
+    assert f"(95 % interval {line['low']:+.2f} to {line['high']:+.2f}) that could be chance" in found
     assert advice.startswith("Use joint if you want its graph (400 to 403 edges); for predictions alone svr")
 
 
@@ -352,3 +354,12 @@ def test_errors_of_any_size_show_three_digits(scale):
     found, _ = about({"joint": [scale * value for value in LOW], "svr": [scale * value for value in MIDDLE]})
     shown = float(re.search(r"MAE ([\d.]+) years", found)[1])
     assert shown == pytest.approx(3.0 * scale, rel=0.01)
+
+
+def test_guessing_is_never_recommended():
+    """One real method that may be no better than the median: not "use ridge or median"."""
+    noisy, guess = [2.7, 3.3, 2.9, 3.2], [3.0, 3.2, 3.1, 3.0]
+    found = verdict(rows_of({"ridge": noisy, "median": guess}), "regression", "age", "years")
+    assert found.endswith("Do not rely on ridge yet: what it has over always guessing the median could be chance.")
+    one = verdict(rows_of({"ridge": [2.7], "median": [3.0]}), "regression", "age", "years")
+    assert "Do not rely on ridge yet" in one

@@ -15,6 +15,7 @@ from precisionnet.cli.experiments import Jobs, Quick, Scheduler, Seed
 from precisionnet.cli.experiments import app as experiments_app
 from precisionnet.cli.options import with_model_parameters
 from precisionnet.cli.precheck import (
+    check_data,
     check_ending,
     check_fit,
     check_model,
@@ -163,7 +164,9 @@ def compare(
     search: Annotated[
         str, typer.Option(metavar="[grid|optuna]", help="Try every combination of parameters, or a budget of trials.")
     ] = "grid",
-    trials: Annotated[int, typer.Option(metavar="N", help="Trials of --search optuna, for each method.")] = 20,
+    trials: Annotated[
+        int | None, typer.Option(metavar="N", help="Trials of --search optuna, for each method; 20 if not given.")
+    ] = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     seed: Seed = None,
@@ -225,6 +228,7 @@ def reproduce(
     if out is not None:
         check_out(out)
     check_workers(jobs, scheduler)
+    check_data(data)
     from precisionnet.cli.reproduce import run_reproduce
 
     run_reproduce(what, out, data, jobs, scheduler, seed, quick=quick)

@@ -17,6 +17,15 @@ from precisionnet.types import TaskName
 QUICK_REPEATS, REPEATS = 2, 5
 
 
+def filled(data: Dataset) -> list[str]:
+    """What happens to missing values, where there are some."""
+    if not data.X.isna().any(axis=None):
+        return []
+    return [
+        "Missing values are filled with their column's median of the training rows; boosting takes them as they are."
+    ]
+
+
 def run_compare(
     data: Dataset,
     findings: Sequence[Finding],
@@ -25,7 +34,7 @@ def run_compare(
     repeats: int | None,
     seed: int,
     search: str,
-    trials: int,
+    trials: int | None,
     out: Path,
     source: str,
     jobs: int | None,
@@ -37,12 +46,12 @@ def run_compare(
     """Build, run, write, print."""
     told = [*data.notes, *(finding.sentence for finding in findings if finding.level != "note")]
     experiment = compare_experiment(
-        replace(data, notes=tuple(told)),
+        replace(data, notes=(*told, *filled(data))),
         task,
         methods,
         repeats if repeats is not None else QUICK_REPEATS if quick else REPEATS,
         seed,
-        tuning=Tuning(search=search, trials=trials),  # type: ignore[arg-type]
+        tuning=Tuning(search=search, **({} if trials is None else {"trials": trials})),  # type: ignore[arg-type]
         networks=QUICK_GRID if quick else None,
         source=source,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from precisionnet.errors import PrecisionNetError
+from precisionnet.errors import OutputError, PrecisionNetError
 
 if TYPE_CHECKING:
     from precisionnet.experiments.runner.jobs import Experiment
@@ -94,8 +94,11 @@ def run_write_print(
     except KeyboardInterrupt as stopped:
         console.note(str(stopped) or f"Stopped: finished fits are kept in {out}; run the same command again to go on.")
         raise
-    with console.working("drawing"):
-        outcome = write_results(out)
+    try:
+        with console.working("drawing"):
+            outcome = write_results(out)
+    except OutputError as error:
+        raise OutputError(f"All fits are kept, but not their page. {error} The same command then draws it.") from error
     print_outcome(outcome, out, told)
 
 

@@ -46,14 +46,16 @@ def check_out(out: str) -> None:
         raise InputError("--out is empty: name a folder for the results.")
 
 
-def check_search(repeats: int | None, search: str, trials: int) -> None:
+def check_search(repeats: int | None, search: str, trials: int | None) -> None:
     """What ``compare`` takes beside columns and methods."""
     if repeats is not None and repeats < 1:
         raise InputError(f"--repeats must be at least 1, got {repeats}; 5 is usual.")
     if search not in ("grid", "optuna"):
         raise InputError(f"--search must be grid or optuna, got {search!r}.")
-    if trials < 1:
+    if trials is not None and trials < 1:
         raise InputError(f"--trials must be at least 1, got {trials}.")
+    if trials is not None and search == "grid":
+        raise InputError("--trials is the budget of --search optuna: add that, or leave --trials out.")
 
 
 def check_workers(jobs: int | None, scheduler: str | None) -> None:
@@ -62,6 +64,12 @@ def check_workers(jobs: int | None, scheduler: str | None) -> None:
         raise InputError(f"--jobs must be at least 1, got {jobs}; leave it out to use every core.")
     if jobs is not None and scheduler is not None:
         raise InputError("--jobs counts processes on this machine, a scheduler has its own workers: give one of them.")
+
+
+def check_data(folder: str | None) -> None:
+    """A folder of tables that is there."""
+    if folder is not None and not Path(folder).is_dir():
+        raise InputError(f"--data {folder!r} is not a folder: pass the one that holds the tables.")
 
 
 def check_results(folder: str) -> None:

@@ -69,6 +69,11 @@ def compare(
     return pd.DataFrame(rows)
 
 
+def count_people(data: Dataset) -> int:
+    """How many, where it is known whose row it is; else every row is a person of its own."""
+    return int((pd.Series(data.X.index) if data.groups is None else data.groups).astype(str).nunique())
+
+
 def compare_experiment(
     data: Dataset,
     task: TaskName,
@@ -113,6 +118,7 @@ def compare_experiment(
             "unit": "",
             "n_rows": len(data),
             "n_features": data.X.shape[1],
+            "n_people": count_people(data),
             "source": source,
             "description": data.description,
             "notes": list(data.notes),

@@ -50,7 +50,9 @@ def verdict(rows: Sequence[Row], task: TaskName, target: str, unit: str = "") ->
         )
     duel = _duel(rows, losses, first, second, headline(task))
     floor = _duel(rows, losses, duel.better, guess, headline(task)) if guess in losses and guess != second else None
-    if floor is not None and len(floor.repeats) > 1 and not floor.certain:
+    if second == guess and not duel.certain:
+        advice = f"Do not rely on {first} yet: what it has over always guessing the {guess} could be chance"
+    elif floor is not None and len(floor.repeats) > 1 and not floor.certain:
         advice = _doubt(floor)
     elif first != "joint":
         advice = f"Use {first}" if duel.certain else f"Use {first} or {second}"
@@ -117,11 +119,14 @@ class Words:
         if not duel.bounded:
             by = self.amount(abs(duel.difference), size)
             return f"{scores}: {duel.better} is better by {by} in every repeat, and {NO_INTERVAL}."
+        if not duel.certain:
+            sign = 1.0 if self.task == "regression" else -1.0  # as the tables have it: the other less the first
+            low, high = sorted(sign * bound for bound in (duel.low, duel.high))
+            bounds = f"95 % interval {self.signed(low, size)} to {self.signed(high, size)}"
+            by = self.signed(sign * duel.difference, size)
+            return f"{scores}, a difference of {by} ({bounds}) that could be chance."
         low, high = (self.number(abs(bound), size) for bound in (duel.low, duel.high))
         by = self.amount(abs(duel.difference), size)
-        if not duel.certain:
-            bounds = f"95 % interval: {low} for {duel.second} to {high} for {duel.first}"
-            return f"{scores}: the difference of {by} ({bounds}) could be chance."
         bounds = f"{low} to {high}" if duel.low > 0.0 else f"{high} to {low}"
         return f"{scores}: {duel.better} is better by {by} (95 % interval: {bounds}), more than chance explains."
 
@@ -130,6 +135,10 @@ class Words:
         if self.task == "classification":
             return f"{self.number(value, size)} points"
         return f"{self.number(value, size)} {self.unit}".rstrip()
+
+    def signed(self, value: float, size: float) -> str:
+        """With its sign."""
+        return f"{'-' if value < 0 else '+'}{self.number(abs(value), size)}"
 
     def number(self, value: float, size: float) -> str:
         """With the decimals that show three digits of ``size``."""

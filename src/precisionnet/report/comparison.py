@@ -72,7 +72,7 @@ def comparison_parts(rows: Sequence[Row], about: Mapping[str, Any]) -> Parts:
         context,
         figures,
         {name: figure for name, (figure, _) in figures.items()},
-        _how(rows),
+        _how(rows, about),
         _facts(rows, about, n),
         [terminal_table(table)],
     )
@@ -173,7 +173,7 @@ def _measures(rows: Sequence[Row], task: str, table: Comparison) -> dict[str, An
     return {"measures": lines, "measure_labels": names}
 
 
-def _how(rows: Sequence[Row]) -> list[str]:
+def _how(rows: Sequence[Row], about: Mapping[str, Any]) -> list[str]:
     fitted = [row for row in rows if not failed(row)]
     if not fitted:
         return ["No fit has come to an end yet."]
@@ -184,12 +184,19 @@ def _how(rows: Sequence[Row]) -> list[str]:
     early = f", of which {stopped:,} were stopped early as hopeless" if stopped else ""
     return [
         f"The rows were split {times}: about {sizes[0]} to learn from, {sizes[1]} to tune on and {sizes[2]} to test. "
-        "Rows of one person stay together, and every method got the same splits (splits.csv).",
+        f"{_people(about)}, and every method got the same splits (splits.csv).",
         f"Each method’s parameters were chosen on the validation rows alone: {tried:,} candidates were trained in all"
         f"{early}. The test rows were used once, at the end.",
         "Differences are paired by split. Their intervals come from the corrected resampled t-test (Nadeau and Bengio, "
         "2003), which allows for repeats that share rows.",
     ]
+
+
+def _people(about: Mapping[str, Any]) -> str:
+    people, rows = about.get("n_people"), about.get("n_rows")
+    if people is not None and people == rows:
+        return "Every row counts as a person of its own"
+    return "Rows of one person stay together" if people is None else f"Rows of one of {people:,} people stay together"
 
 
 def _facts(rows: Sequence[Row], about: Mapping[str, Any], n: int) -> list[tuple[str, str]]:

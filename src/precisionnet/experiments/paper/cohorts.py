@@ -53,6 +53,7 @@ def cohort_experiment(config: Config, data_folder: Path | None) -> Experiment:
             "unit": "years",
             "n_rows": len(data),
             "n_features": data.X.shape[1],
+            "n_people": len(data) if data.groups is None else int(data.groups.nunique()),
             "source": SOURCES[cohort],
             "description": DESCRIPTIONS[cohort],
             "notes": [*caveat, *data.notes],

@@ -60,9 +60,14 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     return manifest
 
 
+DERIVED = ("spaces", "fixed", "rungs")
+"""Parts of a config that follow from the others: told only where nothing else tells two configs apart."""
+
+
 def refuse_another(folder: Path, there: dict[str, Any], here: dict[str, Any]) -> None:
     """Rows of two experiments never share a folder; the sentence names what tells them apart."""
-    about = differences(there.get("config", {}), here["config"])
+    found = differences(there.get("config", {}), here["config"])
+    about = [text for text in found if not text.startswith(DERIVED)] or found
     if there.get("name") != here["name"]:
         about = [f"{there.get('name')}, not {here['name']}"]  # all else differs, too
     if not about and there.get("data_hash") != here["data_hash"]:
