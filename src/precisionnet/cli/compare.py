@@ -21,9 +21,7 @@ def filled(data: Dataset) -> list[str]:
     """What happens to missing values, where there are some."""
     if not data.X.isna().any(axis=None):
         return []
-    return [
-        "Missing values are filled with their column's median of the training rows; boosting takes them as they are."
-    ]
+    return ["Missing values are filled with their column's median of the training rows; boosting takes them as gaps."]
 
 
 def run_compare(

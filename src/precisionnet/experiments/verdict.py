@@ -121,8 +121,8 @@ class Words:
             return f"{scores}: {duel.better} is better by {by} in every repeat, and {NO_INTERVAL}."
         if not duel.certain:
             sign = 1.0 if self.task == "regression" else -1.0  # as the tables have it: the other less the first
-            low, high = sorted(sign * bound for bound in (duel.low, duel.high))
-            bounds = f"95 % interval {self.signed(low, size)} to {self.signed(high, size)}"
+            ends = sorted(sign * bound for bound in (duel.low, duel.high))
+            bounds = "95 % interval " + " to ".join(self.signed(end, size) for end in ends)
             by = self.signed(sign * duel.difference, size)
             return f"{scores}, a difference of {by} ({bounds}) that could be chance."
         low, high = (self.number(abs(bound), size) for bound in (duel.low, duel.high))
