@@ -29,6 +29,8 @@ PAPER_GRID: dict[str, list[Any]] = {
 }
 """The values of the networks' parameters that the paper chose from, on validation rows."""
 
+FRACTIONS = (0.6, 0.2, 0.2)
+"""Training, validation and test, as in the paper."""
 CONFIGS = Path(__file__).parent / "paper" / "configs"
 _NOT_TUNED = ("method", "validation_fraction", "missing")
 """Parameters of a network that the protocol decides about."""
@@ -59,7 +61,7 @@ class Config:
     methods: tuple[str, ...] = ()
     repeats: int = 5
     seed: int = 0
-    fractions: tuple[float, float, float] = (0.6, 0.2, 0.2)
+    fractions: tuple[float, float, float] = FRACTIONS
     """Training, validation and test rows."""
     tuning: Tuning = field(default_factory=Tuning)
     networks: Mapping[str, list[Any]] = field(default_factory=dict)

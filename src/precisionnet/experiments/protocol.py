@@ -13,10 +13,9 @@ import pandas as pd
 from precisionnet.arguments import check_count
 from precisionnet.datasets import Dataset
 from precisionnet.errors import InputError, some
+from precisionnet.experiments.config import FRACTIONS
 from precisionnet.types import IndexArray, TaskName
 
-FRACTIONS = (0.6, 0.2, 0.2)
-"""Training, validation and test, as in the paper."""
 FEWEST_ROWS = (10, 2, 2)
 """On each side: to learn from, to choose by, to be tested on."""
 SIDES = ("train", "validation", "test")

@@ -12,6 +12,7 @@ import numpy as np
 
 from precisionnet.datasets import Dataset, make_gaussian_regression
 from precisionnet.datasets.drawn.graphs import GraphName
+from precisionnet.experiments.config import FRACTIONS
 from precisionnet.experiments.methods.candidate import Part
 from precisionnet.experiments.protocol import Fold, make_folds
 from precisionnet.experiments.runner.jobs import Job
@@ -43,7 +44,7 @@ class SyntheticSource:
     snr: float
     graph: GraphName
     condition_number: float
-    fractions: tuple[float, float, float] = (0.6, 0.2, 0.2)
+    fractions: tuple[float, float, float] = FRACTIONS
 
     def sides(self, job: Job) -> Drawn:
         """Draw, then split; theta_true is in the units of the rows."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from precisionnet import plots
 from precisionnet.errors import printable
+from precisionnet.experiments.methods.registry import label
 from precisionnet.experiments.metrics import HIGHER_IS_BETTER, METRIC_LABELS
 from precisionnet.experiments.pairing import failed
 from precisionnet.experiments.runner.jobs import Row
@@ -21,7 +22,6 @@ from precisionnet.report.tables import (
     Comparison,
     compare_methods,
     decimals_of,
-    label,
     plus_minus,
     score_frame,
 )

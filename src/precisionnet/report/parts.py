@@ -9,11 +9,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from precisionnet.experiments.methods.registry import METHODS
+from precisionnet.experiments.methods.registry import METHODS, label
 from precisionnet.experiments.pairing import failed, methods_of
 from precisionnet.experiments.runner.jobs import Row
 from precisionnet.plots import mark
-from precisionnet.report.tables import label
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from precisionnet.errors import printable
-from precisionnet.experiments.methods.registry import METHODS
 from precisionnet.experiments.metrics import HIGHER_IS_BETTER, METRIC_LABELS, headline
 from precisionnet.experiments.pairing import methods_of, paired, score_table
 from precisionnet.experiments.runner.jobs import Row
@@ -49,11 +48,6 @@ class Comparison:
     differences: pd.DataFrame
     """A row a method: difference, low, high."""
     lines: list[Line]
-
-
-def label(method: str) -> str:
-    """A method's name for people."""
-    return METHODS[method].label if method in METHODS else printable(method)
 
 
 def score_frame(rows: Sequence[Row], metric: str) -> pd.DataFrame:

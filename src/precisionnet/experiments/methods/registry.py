@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from precisionnet.errors import InputError, did_you_mean, shown
+from precisionnet.errors import InputError, did_you_mean, printable, shown
 from precisionnet.experiments.methods.plain_models import PLAIN_MODELS
 from precisionnet.types import TaskName
 
@@ -88,6 +88,11 @@ TRIVIAL: dict[TaskName, str] = {"regression": "median", "classification": "major
 
 COUNTERPARTS = {"ridge": "logistic", "svr": "svc", "median": "majority"}
 """The same idea for numbers and for classes."""
+
+
+def label(method: str) -> str:
+    """A method's name for people; one that is not known comes from a file."""
+    return METHODS[method].label if method in METHODS else printable(method)
 
 
 def methods_for(task: TaskName) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from precisionnet.experiments.methods.registry import label
 from precisionnet.experiments.pairing import methods_of
-from precisionnet.experiments.paper.judging import Judged, best, mean, name, no_zeros, ordered, zero_shares
+from precisionnet.experiments.paper.judging import Judged, best, mean, no_zeros, ordered, zero_shares
 from precisionnet.experiments.runner.jobs import Row
 
 TABLE_METHODS = ("pca_mlp", "vnn", "sample", "glasso")
@@ -30,7 +31,7 @@ def cohort_claims(rows: Sequence[Row], cohort: str | None = None) -> Iterable[Ju
                 f"at least {SPARSE:.0%} of the entries are zero, on average",
             )
     for method in ("joint", "glasso"):
-        yield ordered(f"{name(method)} predicts better than Sample", rows, method, "sample", "mae", resampled=True)
+        yield ordered(f"{label(method)} predicts better than Sample", rows, method, "sample", "mae", resampled=True)
     yield no_zeros(rows)
     cohorts = {cohort or str(row.get("experiment")) for row in rows}
     if cohorts == {"abide"}:
@@ -46,4 +47,4 @@ def _close(rows: Sequence[Row], one: str, other: str) -> Judged | None:
     if np.isnan(a) or np.isnan(b):
         return None
     rule = f"mean errors differ by at most {CLOSE_SCORE:.0%}"
-    return f"{name(one)} is close to {name(other)}", abs(a / b - 1.0) <= CLOSE_SCORE, f"MAE {a:.2f} and {b:.2f}", rule
+    return f"{label(one)} is close to {label(other)}", abs(a / b - 1.0) <= CLOSE_SCORE, f"MAE {a:.2f} and {b:.2f}", rule

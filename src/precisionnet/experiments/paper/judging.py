@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy import stats
 
-from precisionnet.experiments.methods.registry import METHODS
+from precisionnet.experiments.methods.registry import label
 from precisionnet.experiments.pairing import LEVEL, is_number, paired
 from precisionnet.experiments.runner.jobs import Row
 
@@ -23,7 +23,7 @@ def best(claim: str, rows: Sequence[Row], others: Sequence[str], *, resampled: b
         return None
     holds = False if (table["high"] < 0).any() else True if (table["low"] > 0).all() else None
     differences = [
-        f"{name(str(method))} {interval(line.difference, line.low, line.high)}" for method, line in table.iterrows()
+        f"{label(str(method))} {interval(line.difference, line.low, line.high)}" for method, line in table.iterrows()
     ]
     rule = "every paired difference to Joint is above zero with its 95 % interval"
     return claim, holds, f"MAE less Joint's: {', '.join(differences)}", rule
@@ -38,7 +38,7 @@ def worse_than(rows_by_level: Mapping[float, Sequence[Row]], ours: str, others: 
     for level, here in rows_by_level.items():
         table = paired([row for row in here if row["method"] in (ours, *others)], ours, "mae", resampled=False)
         for method, line in table[table["low"].notna()].iterrows():
-            found.append((f"{name(str(method))} at {level:g}", _chance_of_lower(line.difference, line.high, line.n)))
+            found.append((f"{label(str(method))} at {level:g}", _chance_of_lower(line.difference, line.high, line.n)))
     return [where for where, p in found if p * len(found) < 1.0 - LEVEL], len(found)
 
 
@@ -56,7 +56,7 @@ def ordered(claim: str, rows: Sequence[Row], better: str, worse: str, metric: st
     if worse not in table.index:
         return None
     difference, low, high = (float(table[column][worse]) for column in ("difference", "low", "high"))
-    numbers = f"{name(worse)} less {name(better)}: {interval(difference, low, high)}"
+    numbers = f"{label(worse)} less {label(better)}: {interval(difference, low, high)}"
     rule = "the paired difference is above zero with its 95 % interval"
     return claim, True if low > 0 else False if high < 0 else None, numbers, rule
 
@@ -83,8 +83,3 @@ def mean(rows: Sequence[Row], method: str, metric: str) -> float:
 def interval(difference: float, low: float, high: float) -> str:
     """+1.2 [+0.8, +1.6]; one repeat, or repeats that all differ by the same amount, give no interval."""
     return f"{difference:+.3g}" + (" (no interval)" if np.isnan(low) else f" [{low:+.3g}, {high:+.3g}]")
-
-
-def name(method: str) -> str:
-    """As the tables show it."""
-    return METHODS[method].label if method in METHODS else method

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from precisionnet.experiments.methods.registry import label
 from precisionnet.experiments.pairing import is_number, methods_of, paired
-from precisionnet.experiments.paper.judging import Judged, best, mean, name, no_zeros, ordered, worse_than, zero_shares
+from precisionnet.experiments.paper.judging import Judged, best, mean, no_zeros, ordered, worse_than, zero_shares
 from precisionnet.experiments.runner.jobs import Row
 
 MARGIN = 0.05
@@ -28,7 +29,7 @@ def synthetic_claims(rows: Sequence[Row]) -> Iterable[Judged | None]:
     yield _similar_l1(by_level)
     for worse, better in (("naive", "joint"), ("sample", "naive")):
         yield ordered(
-            f"{name(worse)} estimates the precision worse than {name(better)} (l1 error)",
+            f"{label(worse)} estimates the precision worse than {label(better)} (l1 error)",
             _over_levels(rows, "l1_error"), better, worse, "l1_error", resampled=False,
         )  # fmt: skip
     for method in ("glasso", "joint"):
@@ -72,7 +73,7 @@ def _never_worse(rows: Sequence[Row], by_level: dict[float, list[Row]], ours: st
     averaged = _over_levels(rows, "mae")
     places = {"averaged over levels": averaged} | {f"at {level:g}": here for level, here in by_level.items()}
     worst = {
-        f"{name(other)} {where}": _at_worst(here, ours, other) for where, here in places.items() for other in others
+        f"{label(other)} {where}": _at_worst(here, ours, other) for where, here in places.items() for other in others
     }
     known = {where: share for where, share in worst.items() if not np.isnan(share)}
     behind = _better_averaged(averaged, ours, others) + worse_than(by_level, ours, others)[0]
@@ -85,12 +86,12 @@ def _never_worse(rows: Sequence[Row], by_level: dict[float, list[Row]], ours: st
         numbers += f"; the upper end is highest against {most}, {known[most]:+.1%}"
     numbers += f"; worse beyond chance than {', '.join(behind)}" if behind else ""
     rule = (
-        f"at every level and averaged over them the 95 % interval of {name(ours)}'s MAE less the other's ends below "
+        f"at every level and averaged over them the 95 % interval of {label(ours)}'s MAE less the other's ends below "
         f"{MARGIN:.0%} of the other's mean; does not hold if the other is better beyond chance, averaged or at one "
         "level"
     )
     holds = False if behind else True if inside == len(worst) else None
-    return f"{name(ours)} predicts as well as GL and Sample, or better, at every level", holds, numbers, rule
+    return f"{label(ours)} predicts as well as GL and Sample, or better, at every level", holds, numbers, rule
 
 
 def _at_worst(rows: Sequence[Row], ours: str, other: str) -> float:
@@ -102,7 +103,7 @@ def _at_worst(rows: Sequence[Row], ours: str, other: str) -> float:
 def _better_averaged(averaged: Sequence[Row], ours: str, others: Sequence[str]) -> list[str]:
     """The methods whose MAE, averaged over levels, is lower than ours beyond chance."""
     table = paired([row for row in averaged if row["method"] in (ours, *others)], ours, "mae", resampled=False)
-    return [f"{name(str(method))} averaged over levels" for method in table.index[table["high"] < 0]]
+    return [f"{label(str(method))} averaged over levels" for method in table.index[table["high"] < 0]]
 
 
 def _similar_l1(by_level: dict[float, list[Row]]) -> Judged | None:
@@ -126,7 +127,7 @@ def _density_close(by_level: dict[float, list[Row]], method: str) -> Judged | No
     worst = max(off, key=lambda level: abs(off[level]))
     inside = sum(abs(value) <= CLOSE_DENSITY for value in off.values())
     return (
-        f"{name(method)}'s share of non-zero entries is close to the truth",
+        f"{label(method)}'s share of non-zero entries is close to the truth",
         inside == len(off),
         f"within {CLOSE_DENSITY:g} at {inside} of {len(off)} levels; farthest at {worst:g}, by {off[worst]:+.2f}",
         f"within {CLOSE_DENSITY:g} of the truth at every level",
