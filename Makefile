@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PRECISIONNET_DATA ?= $(wildcard $(abspath ../shared/data))
 export PRECISIONNET_DATA
 
-.PHONY: setup demo test test-all test-browser lint format docs results experiments figures bench-precision bench-grid clean
+.PHONY: setup demo test test-all test-browser lint format docs results experiments figures bench-precision bench-grid bench-train clean
 
 setup: $(READY)
 
@@ -69,6 +69,10 @@ figures: $(READY)
 bench-grid: $(READY)
 	@test -n "$(PRECISIONNET_DATA)" || { echo "set PRECISIONNET_DATA to the folder of real tables"; exit 2; }
 	$(BIN)/python -m benchmarks.grid.run
+
+# An epoch of Algorithm 1 beside plain PyTorch and TAGConv; nothing else running; about a quarter of an hour.
+bench-train: $(READY)
+	$(BIN)/python -m benchmarks.train.run
 
 # The solver beside its peers, one thread, nothing else running; about half an hour.
 bench-precision: $(READY)

@@ -1,15 +1,22 @@
 """The model's parameters, said once: name, default, range and meaning.
 
 The estimators take their defaults and checks from here, the command line its options, the report its table. Nothing
-heavy is imported, so ``precisionnet --help`` stays quick. Names follow ``docs/notation.md``; defaults are the paper's
-where it has one.
+heavy is imported, so ``precisionnet --help`` stays quick. Names follow ``docs/notation.md``.
+
+There are two recipes. ``standard`` was found by measurement (``docs/decisions/0009-recipe.md``), ``paper`` is the
+paper's where it has a value. A parameter whose value differs between them is None until it is set: the recipe's value
+then holds (``settled``).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+RECIPES = ("standard", "paper")
+_SAME: Any = object()
 
 
 @dataclass(frozen=True)
@@ -29,10 +36,26 @@ class Parameter:
     """None is allowed, and means what ``help`` says."""
     symbol: str = ""
     """What the paper calls it."""
+    paper: Any = _SAME
+    """Its value in the paper's recipe, where that is not ``default``."""
+
+    @property
+    def by_recipe(self) -> bool:
+        """Whether the recipe decides what is not set."""
+        return self.paper is not _SAME
+
+    @property
+    def initial(self) -> Any:
+        """What an estimator has it at before anybody sets it."""
+        return None if self.by_recipe else self.default
+
+    def of(self, recipe: str) -> Any:
+        """Its value in a recipe."""
+        return self.paper if self.by_recipe and recipe == "paper" else self.default
 
     def complaint(self, value: Any) -> str | None:
         """What is wrong with ``value``, in words, or None."""
-        if value is None and self.optional:
+        if value is None and (self.optional or self.by_recipe):
             return None
         if self.choices:
             return None if value in self.choices else f"must be one of {', '.join(self.choices)}, got {value!r}"
@@ -60,26 +83,48 @@ PARAMETERS: tuple[Parameter, ...] = (
         str,
         choices=("joint", "naive", "glasso", "sample", "vnn"),
     ),
+    Parameter(
+        "recipe",
+        "standard",
+        "Values of what is not set, and how an epoch goes: standard (measured) or paper (Algorithm 1 as printed).",
+        str,
+        choices=RECIPES,
+    ),
+    Parameter(
+        "n_members",
+        8,
+        "Networks whose mean is the prediction; they share the table and differ in first weights and rows left out.",
+        int,
+        low=1,
+        high=1000,
+        closed="both",
+        paper=1,
+    ),
     Parameter("n_layers", 1, "Filter layers.", int, low=1, high=50, closed="both", symbol="L"),
     Parameter(
         "n_filters", 8, "Features a node carries after each layer.", int, low=1, high=4096, closed="both", symbol="F"
     ),
-    Parameter("order", 2, "Degree of the filter polynomials.", int, low=1, high=100, closed="both", symbol="K"),
+    Parameter(
+        "order", 3, "Degree of the filter polynomials.", int, low=1, high=100, closed="both", symbol="K", paper=2
+    ),
     Parameter(
         "readout",
-        "mlp",
-        "mlp (a weight for every node) or mean (node average, any number of nodes).",
+        "mean",
+        "mean (node average, any number of nodes: the graph does the work) or mlp (a weight for every node).",
         str,
         choices=("mlp", "mean"),
+        paper="mlp",
     ),
-    Parameter("readout_width", 64, "Hidden units of the readout; 0 makes it linear.", int, high=65536, closed="both"),
+    Parameter(
+        "readout_width", 32, "Hidden units of the readout; 0 makes it linear.", int, high=65536, closed="both", paper=64
+    ),
     Parameter("activation", "relu", "Nonlinearity of a layer.", str, choices=("relu", "leaky_relu", "tanh")),
     Parameter(
         "l1_scale", 1.0, "Sparsity: the l1 penalty is l1_scale * sqrt(log N / T). Larger is sparser.", symbol="lambda_0"
     ),
     Parameter("l1_penalty", None, "The l1 penalty itself; replaces l1_scale.", optional=True, symbol="lambda"),
     Parameter("task_weight", 0.5, "Weight of the task against the graph.", high=1, closed="neither", symbol="alpha"),
-    Parameter("coupling", 10.0, "How tightly the task's matrix is tied to the sparse one.", symbol="gamma"),
+    Parameter("coupling", 0.1, "How tightly the task's matrix is tied to the sparse one.", symbol="gamma", paper=10.0),
     Parameter("ridge", 1e-4, "Added to the precision inside the log-determinant.", symbol="epsilon"),
     Parameter(
         "spectral_bound",
@@ -89,22 +134,47 @@ PARAMETERS: tuple[Parameter, ...] = (
         optional=True,
         symbol="M",
     ),
-    Parameter("l2_penalty", 3e-3, "Weight of the squared network weights.", symbol="beta"),
+    Parameter(
+        "loss",
+        "absolute",
+        "What is lost on a number: absolute, huber or squared error of the standardised target. Classes: cross-entropy.",
+        str,
+        choices=("absolute", "huber", "squared"),
+        paper="squared",
+    ),
+    Parameter("l2_penalty", 1e-4, "Weight of the squared network weights.", symbol="beta", paper=3e-3),
+    Parameter(
+        "input_noise",
+        0.3,
+        "Standard deviation of the noise put on the standardised features in training; only for recipe=standard.",
+        paper=0.0,
+    ),
     Parameter("learning_rate", 0.01, "Step length of Steps 2 and 3.", high=10, closed="right", symbol="eta"),
     Parameter(
+        "batch_size",
+        64,
+        "Rows of a gradient step; only for recipe=standard.",
+        int,
+        low=2,
+    ),
+    Parameter(
         "max_epochs",
-        10,
-        "Rounds of Steps 1, 2 and 3 at most.",
+        60,
+        "Passes over the rows (standard), or rounds of Steps 1, 2 and 3 at most (paper).",
         int,
         low=1,
         high=10**6,
         closed="both",
         symbol="I_epochs",
+        paper=10,
+    ),
+    Parameter(
+        "theta_every", 5, "Epochs between two solutions of Step 1; only for recipe=standard.", int, low=1, high=10**6
     ),
     Parameter(
         "theta_steps",
         20,
-        "Passes of Step 1; only for step1=paper.",
+        "Passes of Step 1; only for step1=paper with recipe=paper.",
         int,
         low=1,
         high=10**6,
@@ -112,10 +182,23 @@ PARAMETERS: tuple[Parameter, ...] = (
         symbol="I_Theta",
     ),
     Parameter(
-        "task_steps", 20, "Gradient steps of Step 2 an epoch.", int, high=10**6, closed="both", symbol="I_ThetaTask"
+        "task_steps",
+        20,
+        "Gradient steps of Step 2 an epoch; only for recipe=paper.",
+        int,
+        high=10**6,
+        closed="both",
+        symbol="I_ThetaTask",
     ),
     Parameter(
-        "weight_steps", 20, "Adam steps of Step 3 an epoch.", int, low=1, high=10**6, closed="both", symbol="I_h"
+        "weight_steps",
+        20,
+        "Adam steps of Step 3 an epoch; only for recipe=paper.",
+        int,
+        low=1,
+        high=10**6,
+        closed="both",
+        symbol="I_h",
     ),
     Parameter(
         "step1",
@@ -126,11 +209,20 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         "validation_fraction",
-        0.25,
-        "Share of the rows set aside to choose the epoch; 0 trains on all rows and keeps the last epoch.",
+        0.0,
+        "Share of the rows set aside to choose the epoch; with 0 the rows each member leaves out choose it.",
         high=1,
+        paper=0.25,
     ),
-    Parameter("patience", 5, "Epochs without a better validation loss before stopping.", int, low=1),
+    Parameter(
+        "patience", 5, "Epochs without a better validation loss before stopping; only for recipe=paper.", int, low=1
+    ),
+    Parameter(
+        "polish_epochs",
+        20,
+        "Epochs of fine-tuning on the sparse matrix; only for recipe=standard with predict_on=sparse.",
+        int,
+    ),
     Parameter(
         "missing",
         "error",
@@ -154,3 +246,10 @@ PARAMETERS: tuple[Parameter, ...] = (
 )
 
 BY_NAME: dict[str, Parameter] = {parameter.name: parameter for parameter in PARAMETERS}
+
+
+def settled(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Every parameter's value: what is set, and the recipe's where nothing is."""
+    recipe = parameters.get("recipe", BY_NAME["recipe"].default)
+    given = {p.name: parameters.get(p.name, p.initial) for p in PARAMETERS}
+    return {p.name: p.of(recipe) if p.by_recipe and given[p.name] is None else given[p.name] for p in PARAMETERS}

@@ -15,7 +15,7 @@ def with_model_parameters(command: Callable[..., None]) -> Callable[..., None]:
     """Give ``command(..., **parameters)`` one option a parameter; those the user did not set keep their defaults."""
     own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
     added = [
-        inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default, annotation=_annotation(p))
+        inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.initial, annotation=_annotation(p))
         for p in PARAMETERS
     ]
 
@@ -30,6 +30,6 @@ def with_model_parameters(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _annotation(parameter: Parameter) -> Any:
-    kind: Any = parameter.kind | None if parameter.optional else parameter.kind
+    kind: Any = parameter.kind | None if parameter.optional or parameter.by_recipe else parameter.kind
     metavar = f"[{'|'.join(parameter.choices)}]" if parameter.choices else None
     return Annotated[kind, typer.Option(help=parameter.help, metavar=metavar)]

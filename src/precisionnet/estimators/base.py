@@ -32,9 +32,10 @@ from precisionnet.estimators.checks import (
 from precisionnet.estimators.fitting import Fitting
 from precisionnet.estimators.interop import GraphInterop
 from precisionnet.estimators.rows import Table, canonical, fill, is_constant
-from precisionnet.joint import HistoryRow, Problem, Result, Rows
+from precisionnet.estimators.settings import Settings
+from precisionnet.joint import EnsembleResult, HistoryRow, Problem, Result, Rows, member
 from precisionnet.nn import PrecisionNetwork, scale_to_unit_norm
-from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter
+from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter, settled
 from precisionnet.precision import sample_covariance, spectral_bound
 from precisionnet.types import FloatArray
 
@@ -56,7 +57,7 @@ def _constraint(parameter: Parameter) -> list[Any]:
         number = Integral if parameter.kind is int else Real
         low, high = parameter.kind(parameter.low), None if np.isinf(parameter.high) else parameter.kind(parameter.high)
         allowed = [Interval(number, low, high, closed=parameter.closed)]
-    return [*allowed, None] if parameter.optional else allowed
+    return [*allowed, None] if parameter.optional or parameter.by_recipe else allowed
 
 
 class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
@@ -73,38 +74,47 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        method: str = BY_NAME["method"].default,
+        method: str = BY_NAME["method"].initial,
         *,
-        n_layers: int = BY_NAME["n_layers"].default,
-        n_filters: int = BY_NAME["n_filters"].default,
-        order: int = BY_NAME["order"].default,
-        readout: str = BY_NAME["readout"].default,
-        readout_width: int = BY_NAME["readout_width"].default,
-        activation: str = BY_NAME["activation"].default,
-        l1_scale: float = BY_NAME["l1_scale"].default,
-        l1_penalty: float | None = BY_NAME["l1_penalty"].default,
-        task_weight: float = BY_NAME["task_weight"].default,
-        coupling: float = BY_NAME["coupling"].default,
-        ridge: float = BY_NAME["ridge"].default,
-        spectral_bound: float | None = BY_NAME["spectral_bound"].default,
-        l2_penalty: float = BY_NAME["l2_penalty"].default,
-        learning_rate: float = BY_NAME["learning_rate"].default,
-        max_epochs: int = BY_NAME["max_epochs"].default,
-        theta_steps: int = BY_NAME["theta_steps"].default,
-        task_steps: int = BY_NAME["task_steps"].default,
-        weight_steps: int = BY_NAME["weight_steps"].default,
-        step1: str = BY_NAME["step1"].default,
-        validation_fraction: float = BY_NAME["validation_fraction"].default,
-        patience: int = BY_NAME["patience"].default,
-        missing: str = BY_NAME["missing"].default,
-        standardize: bool = BY_NAME["standardize"].default,
-        standardize_target: bool = BY_NAME["standardize_target"].default,
-        scale_shift: bool = BY_NAME["scale_shift"].default,
-        predict_on: str = BY_NAME["predict_on"].default,
-        dtype: str = BY_NAME["dtype"].default,
+        recipe: str = BY_NAME["recipe"].initial,
+        n_members: int | None = BY_NAME["n_members"].initial,
+        n_layers: int = BY_NAME["n_layers"].initial,
+        n_filters: int = BY_NAME["n_filters"].initial,
+        order: int | None = BY_NAME["order"].initial,
+        readout: str | None = BY_NAME["readout"].initial,
+        readout_width: int | None = BY_NAME["readout_width"].initial,
+        activation: str = BY_NAME["activation"].initial,
+        l1_scale: float = BY_NAME["l1_scale"].initial,
+        l1_penalty: float | None = BY_NAME["l1_penalty"].initial,
+        task_weight: float = BY_NAME["task_weight"].initial,
+        coupling: float | None = BY_NAME["coupling"].initial,
+        ridge: float = BY_NAME["ridge"].initial,
+        spectral_bound: float | None = BY_NAME["spectral_bound"].initial,
+        loss: str | None = BY_NAME["loss"].initial,
+        l2_penalty: float | None = BY_NAME["l2_penalty"].initial,
+        input_noise: float | None = BY_NAME["input_noise"].initial,
+        learning_rate: float = BY_NAME["learning_rate"].initial,
+        batch_size: int = BY_NAME["batch_size"].initial,
+        max_epochs: int | None = BY_NAME["max_epochs"].initial,
+        theta_every: int = BY_NAME["theta_every"].initial,
+        theta_steps: int = BY_NAME["theta_steps"].initial,
+        task_steps: int = BY_NAME["task_steps"].initial,
+        weight_steps: int = BY_NAME["weight_steps"].initial,
+        step1: str = BY_NAME["step1"].initial,
+        validation_fraction: float | None = BY_NAME["validation_fraction"].initial,
+        patience: int = BY_NAME["patience"].initial,
+        polish_epochs: int = BY_NAME["polish_epochs"].initial,
+        missing: str = BY_NAME["missing"].initial,
+        standardize: bool = BY_NAME["standardize"].initial,
+        standardize_target: bool = BY_NAME["standardize_target"].initial,
+        scale_shift: bool = BY_NAME["scale_shift"].initial,
+        predict_on: str = BY_NAME["predict_on"].initial,
+        dtype: str = BY_NAME["dtype"].initial,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.method = method
+        self.recipe = recipe
+        self.n_members = n_members
         self.n_layers = n_layers
         self.n_filters = n_filters
         self.order = order
@@ -117,15 +127,20 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         self.coupling = coupling
         self.ridge = ridge
         self.spectral_bound = spectral_bound
+        self.loss = loss
         self.l2_penalty = l2_penalty
+        self.input_noise = input_noise
         self.learning_rate = learning_rate
+        self.batch_size = batch_size
         self.max_epochs = max_epochs
+        self.theta_every = theta_every
         self.theta_steps = theta_steps
         self.task_steps = task_steps
         self.weight_steps = weight_steps
         self.step1 = step1
         self.validation_fraction = validation_fraction
         self.patience = patience
+        self.polish_epochs = polish_epochs
         self.missing = missing
         self.standardize = standardize
         self.standardize_target = standardize_target
@@ -135,6 +150,13 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     medians_: FloatArray | None
+    networks_: list[PrecisionNetwork]
+    """The fitted networks, one a member."""
+
+    @property
+    def settings(self) -> Settings:
+        """Every parameter's value: what was set, and the recipe's where nothing was."""
+        return Settings(**settled(self.get_params(deep=False)))
 
     @abstractmethod
     def _encode_target(self, y: Any, weight: FloatArray) -> FloatArray:
@@ -236,18 +258,20 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         if not self.standardize:
             warn_about_scale(emp_cov)
         rate = float(np.sqrt(np.log(self.n_features_in_) / training.weight.sum()))
+        settings = self.settings
         return Problem(
             network=self._new_network(seed),
             rows=self._rows(training),
             task_loss=self._task_loss,
             emp_cov=emp_cov,
-            l1_penalty=self.l1_scale * rate if self.l1_penalty is None else self.l1_penalty,
-            task_weight=self.task_weight,
-            coupling=self.coupling if self.method == "joint" else 0.0,  # the others have one matrix
-            ridge=self.ridge,
-            spectral_bound=spectral_bound(emp_cov) if self.spectral_bound is None else self.spectral_bound,
-            l2_penalty=self.l2_penalty,
-            scale_shift=self.scale_shift,
+            l1_penalty=settings.l1_scale * rate if settings.l1_penalty is None else settings.l1_penalty,
+            task_weight=settings.task_weight,
+            coupling=settings.coupling if settings.method == "joint" else 0.0,  # the others have one matrix
+            ridge=settings.ridge,
+            spectral_bound=spectral_bound(emp_cov) if settings.spectral_bound is None else settings.spectral_bound,
+            l2_penalty=settings.l2_penalty,
+            scale_shift=settings.scale_shift,
+            average=self._average,
         )
 
     def standard_units(self, X: Any) -> FloatArray:
@@ -263,17 +287,18 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         return self.precision_ / np.outer(scale, scale)
 
     def _new_network(self, seed: int) -> PrecisionNetwork:
+        settings = self.settings
         with _RNG_LOCK, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = PrecisionNetwork(
                 self.n_features_in_,
                 n_outputs=self._n_outputs,
-                n_layers=self.n_layers,
-                n_filters=self.n_filters,
-                order=self.order,
-                readout=self.readout,  # type: ignore[arg-type]
-                readout_width=self.readout_width,
-                activation=self.activation,
+                n_layers=settings.n_layers,
+                n_filters=settings.n_filters,
+                order=settings.order,
+                readout=settings.readout,
+                readout_width=settings.readout_width,
+                activation=settings.activation,
             )
         return network.to(getattr(torch, self.dtype))
 
@@ -284,21 +309,45 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         return Rows(x, y.to(dtype) if y.is_floating_point() else y, torch.from_numpy(table.weight).to(dtype))
 
     def _keep(self, problem: Problem, result: Result, n_training: int, n_validation: int) -> None:
+        """What a run of Algorithm 1 leaves: one network."""
         state = result.state
-        if state.note:
-            warnings.warn(f"The precision solver {state.note}.", PrecisionNetWarning, stacklevel=3)
         self.precision_ = state.theta
         self.task_precision_ = state.theta_task.numpy()
+        shift = self.precision_ if self._on_sparse else self.task_precision_
+        scaled = scale_to_unit_norm(torch.from_numpy(shift)).numpy() if self.scale_shift else shift
+        self.shifts_: FloatArray = scaled[None].copy()
+        self._keep_networks([{**state.weights, **state.statistics}])
+        self._keep_facts(problem, result.history, state.epoch, state.note, n_training, n_validation)
+
+    def _keep_members(self, problem: Problem, result: EnsembleResult, n_training: int, n_validation: int) -> None:
+        """What the standard recipe leaves: several networks, each on a matrix of its own, and one precision."""
+        state = result.state
+        self.precision_ = result.theta
+        self.task_precision_ = state.theta_task.mean(axis=0)
+        self.shifts_ = state.theta_task / result.scale
+        tensors = {**state.weights, **state.statistics}
+        self._keep_networks([member(tensors, i) for i in range(len(state.theta))])
+        self._keep_facts(problem, result.history, state.epoch, result.note, n_training, n_validation)
+
+    def _keep_networks(self, states: list[dict[str, Tensor]]) -> None:
+        self.networks_ = [self._new_network(seed=0) for _ in states]
+        for network, tensors in zip(self.networks_, states, strict=True):
+            network.load_state_dict(tensors)
+            # Predictions are float64: the same row then gets the same number, to about 1e-15, whatever stands beside it.
+            network.double().eval()
+
+    def _keep_facts(
+        self, problem: Problem, history: list[HistoryRow], epoch: int, note: str, n_training: int, n_validation: int
+    ) -> None:
+        if note:
+            warnings.warn(f"The precision solver {note}.", PrecisionNetWarning, stacklevel=4)
         self.covariance_ = problem.emp_cov
         self.l1_penalty_ = problem.l1_penalty
         self.spectral_bound_ = problem.spectral_bound
         self.n_rows_ = {"training": n_training, "validation": n_validation}
-        self.history_ = pd.DataFrame(result.history).astype({"epoch": int, "n_zeros": int})
-        self.n_iter_ = len(result.history)
-        self.best_epoch_ = state.epoch
-        problem.network.load_state_dict({**state.weights, **state.statistics})
-        # Predictions are float64: the same row then gets the same number, to about 1e-15, whatever stands beside it.
-        self.network_ = problem.network.double().eval()
+        self.history_ = pd.DataFrame(history).astype({"epoch": int, "n_zeros": int})
+        self.n_iter_ = len(history)
+        self.best_epoch_ = epoch
 
     @property
     def _on_sparse(self) -> bool:
@@ -306,15 +355,25 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         return self.predict_on == "sparse" and self.method != "vnn"
 
     @property
-    def shift_(self) -> FloatArray:
-        """The matrix the fitted network runs on, scaled as it uses it."""
-        check_is_fitted(self)
-        shift = torch.from_numpy(self.precision_ if self._on_sparse else self.task_precision_)
-        scaled: FloatArray = (scale_to_unit_norm(shift) if self.scale_shift else shift).numpy()
-        return scaled
+    def network_(self) -> PrecisionNetwork:
+        """The fitted network; the first one of an ensemble."""
+        check_is_fitted(self, "networks_")
+        return self.networks_[0]
 
-    def _output(self, X: Any) -> FloatArray:
-        """The network's raw output for new rows, float64."""
+    @property
+    def shift_(self) -> FloatArray:
+        """The matrix the fitted network runs on, scaled as it uses it; the first member's of an ensemble."""
+        check_is_fitted(self, "networks_")
+        shift: FloatArray = self.shifts_[0]
+        return shift
+
+    @staticmethod
+    def _average(outputs: Tensor) -> Tensor:
+        """Outputs of several members, (members, rows, outputs), as one."""
+        return outputs.mean(dim=0)
+
+    def _member_outputs(self, X: Any) -> Tensor:
+        """The networks' raw outputs for new rows, (members, rows, outputs), float64."""
         check_is_fitted(self)
         refuse_text_columns(X)
         X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
@@ -322,10 +381,17 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         if self.medians_ is not None:
             X = fill(X, self.medians_)
         x = torch.from_numpy(self._x_scaler.transform(X)).unsqueeze(-1)
-        shift = torch.from_numpy(self.shift_)
         with torch.no_grad():
-            parts = [self.network_(part, shift) for part in torch.split(x, _PREDICT_ROWS)]
-        output: FloatArray = torch.cat(parts).numpy()
+            return torch.stack(
+                [
+                    torch.cat([network(part, shift) for part in torch.split(x, _PREDICT_ROWS)])
+                    for network, shift in zip(self.networks_, torch.from_numpy(self.shifts_), strict=True)
+                ]
+            )
+
+    def _output(self, X: Any) -> FloatArray:
+        """The ensemble's raw output for new rows."""
+        output: FloatArray = self._average(self._member_outputs(X)).numpy()
         return output
 
     def __sklearn_tags__(self) -> Any:

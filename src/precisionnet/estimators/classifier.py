@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,11 @@ class PNNClassifier(ClassifierMixin, BasePNN):  # type: ignore[misc]
     def _metric(self, output: Tensor, y: Tensor, weight: Tensor) -> float:
         """Accuracy."""
         return float((weight * (output.argmax(dim=1) == y)).sum() / weight.sum())
+
+    @staticmethod
+    def _average(outputs: Tensor) -> Tensor:
+        """The members' mean probabilities, as logarithms."""
+        return outputs.log_softmax(dim=-1).logsumexp(dim=0) - math.log(len(outputs))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, in the order of ``classes_``."""

@@ -5,10 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from precisionnet.errors import InputError
 from precisionnet.estimators.checks import check_split, column_names, refuse_empty_columns
+from precisionnet.estimators.members import left_out_rows
 from precisionnet.estimators.rows import Scaler, Table, medians, split_validation
-from precisionnet.joint import METHODS, HistoryRow, Schedule, Starts, Stopping, Training, threads_for
+from precisionnet.estimators.settings import Settings
+from precisionnet.joint import (
+    METHODS,
+    EnsembleTraining,
+    HistoryRow,
+    Member,
+    Plan,
+    Rows,
+    Schedule,
+    Starts,
+    Stopping,
+    Training,
+    threads_for,
+)
 
 if TYPE_CHECKING:
     from precisionnet.estimators.base import BasePNN
@@ -37,29 +53,71 @@ class Fitting:
         self._model = model
         if (X_val is None) != (y_val is None):
             raise InputError("X_val and y_val belong together: give both, or neither.")
+        settings = model.settings
+        if settings.recipe == "paper" and settings.n_members > 1:
+            raise InputError("Algorithm 1 as printed trains one network: leave n_members at 1, or recipe at standard.")
         table, rng = model._checked_table(X, y, sample_weight, groups)
-        self._size = table.X.size * model.n_filters
+        self._size = table.X.size * settings.n_filters
         with threads_for(self._size):
+            strata = table.y if model._n_outputs > 1 else None
             if X_val is None:
-                strata = table.y if model._n_outputs > 1 else None
-                training, validation = split_validation(table, model.validation_fraction, strata, rng)
+                training, validation = split_validation(table, settings.validation_fraction, strata, rng)
             else:
                 training, validation = table, model._checked_validation(X_val, y_val)
-            check_split(len(training), 0 if validation is None else len(validation), model.validation_fraction)
+            check_split(len(training), 0 if validation is None else len(validation), settings.validation_fraction)
             training, validation = self._prepared(training, validation)
-            problem = model._problem(training, seed=int(rng.randint(2**31 - 1)))
+            seed = int(rng.randint(2**31 - 1))
+            problem = model._problem(training, seed)
             if starts is not None and model.method in FROM_GLASSO:
                 problem = replace(problem, start=starts.of(problem))
             self._problem = problem
             self._rows = (len(training), 0 if validation is None else len(validation))
-            self._training = Training(
-                problem,
-                METHODS[model.method],  # type: ignore[index]
-                Schedule(model.learning_rate, model.theta_steps, model.task_steps, model.weight_steps, model.step1),  # type: ignore[arg-type]
-                Stopping(model.max_epochs, model.patience, sparse=model._on_sparse),
-                model._metric,
-                None if validation is None else model._rows(validation),
-            )
+            held_out = None if validation is None else model._rows(validation)
+            self._training: Training | EnsembleTraining
+            if settings.recipe == "paper":
+                self._training = self._algorithm(settings, held_out)
+            else:
+                self._training = self._ensemble(settings, training, held_out, seed)
+
+    def _algorithm(self, settings: Settings, validation: Rows | None) -> Training:
+        """Algorithm 1."""
+        return Training(
+            self._problem,
+            METHODS[settings.method],
+            Schedule(
+                settings.learning_rate,
+                settings.theta_steps,
+                settings.task_steps,
+                settings.weight_steps,
+                settings.step1,
+            ),
+            Stopping(settings.max_epochs, settings.patience, sparse=self._model._on_sparse),
+            self._model._metric,
+            validation,
+        )
+
+    def _ensemble(self, settings: Settings, training: Table, validation: Rows | None, seed: int) -> EnsembleTraining:
+        """The standard recipe. A member's seeds do not depend on how many others there are."""
+        sources = np.random.SeedSequence(seed).spawn(settings.n_members)
+        if settings.n_members == 1 and validation is not None:
+            left_out = [np.array([], dtype=np.intp)]
+        else:
+            strata = training.y if self._model._n_outputs > 1 else None
+            dealer = np.random.RandomState(np.random.MT19937(np.random.SeedSequence([seed, 1])))
+            left_out = left_out_rows(training, settings.n_members, strata, dealer)
+        members = []
+        for source, rows in zip(sources, left_out, strict=True):
+            first_weights, order = source.generate_state(2)
+            kept = np.setdiff1d(np.arange(len(training)), rows)
+            members.append(Member(self._model._new_network(int(first_weights)), kept, rows, int(order)))
+        plan = Plan(
+            settings.learning_rate,
+            settings.batch_size,
+            settings.max_epochs,
+            settings.theta_every,
+            settings.input_noise,
+        )
+        return EnsembleTraining(self._problem, settings.method, members, plan, self._model._metric, validation)
 
     def _prepared(self, training: Table, validation: Table | None) -> tuple[Table, Table | None]:
         """Gaps filled and scales taken from the training rows alone."""
@@ -86,5 +144,9 @@ class Fitting:
 
     def finish(self) -> BasePNN:
         """The model, fitted at its best epoch so far."""
-        self._model._keep(self._problem, self._training.result(), *self._rows)
+        with threads_for(self._size):
+            if isinstance(self._training, Training):
+                self._model._keep(self._problem, self._training.result(), *self._rows)
+            else:
+                self._model._keep_members(self._problem, self._training.result(), *self._rows)
         return self._model

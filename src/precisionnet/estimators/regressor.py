@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from sklearn.base import RegressorMixin
 from torch import Tensor
+from torch.nn.functional import huber_loss
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.base import BasePNN
 from precisionnet.estimators.rows import Scaler, Table
 from precisionnet.linalg import LARGEST
 from precisionnet.types import FloatArray
+
+
+HUBER = 0.5
+"""Errors beyond half a standard deviation of the target count by their size, smaller ones by their square."""
+
+LOSSES: dict[str, Callable[[Tensor], Tensor]] = {
+    "absolute": torch.abs,
+    "huber": lambda error: huber_loss(error, torch.zeros_like(error), reduction="none", delta=HUBER),
+    "squared": torch.square,
+}
 
 
 class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
@@ -54,7 +66,11 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
         return torch.from_numpy(self._y_scaler.transform(y))
 
     def _task_loss(self, output: Tensor, y: Tensor, weight: Tensor) -> Tensor:
-        return (weight * (output[:, 0] - y).square()).sum() / weight.sum()
+        return (weight * LOSSES[self._loss](output[:, 0] - y)).sum() / weight.sum()
+
+    @property
+    def _loss(self) -> str:
+        return str(self.settings.loss)
 
     def _metric(self, output: Tensor, y: Tensor, weight: Tensor) -> float:
         """Mean absolute error in the target's units."""

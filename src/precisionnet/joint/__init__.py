@@ -1,17 +1,23 @@
 """The alternating optimisation over theta, theta_task and the weights: the one place where nn and precision meet."""
 
+from precisionnet.joint.ensemble import EnsembleResult, EnsembleTraining, Member, Plan
 from precisionnet.joint.methods import METHODS, Method, joint_step
 from precisionnet.joint.problem import JointState, Problem, Rows, TaskLoss, objective_terms
 from precisionnet.joint.run import HistoryRow, Result, Stopping, Training, predict, run
+from precisionnet.joint.stacked import member
 from precisionnet.joint.starts import Starts
 from precisionnet.joint.steps import Schedule, theta_step, theta_task_step, weights_step
 from precisionnet.joint.threads import threads_for
 
 __all__ = [
     "METHODS",
+    "EnsembleResult",
+    "EnsembleTraining",
     "HistoryRow",
     "JointState",
+    "Member",
     "Method",
+    "Plan",
     "Problem",
     "Result",
     "Rows",
@@ -21,6 +27,7 @@ __all__ = [
     "TaskLoss",
     "Training",
     "joint_step",
+    "member",
     "objective_terms",
     "predict",
     "run",

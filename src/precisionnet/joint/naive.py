@@ -33,7 +33,7 @@ def naive_step(state: JointState, problem: Problem, schedule: Schedule) -> Joint
     thresholded = soft_threshold_off_diagonal(theta, schedule.learning_rate * problem.l1_penalty)
     return replace(
         state,
-        theta=into_spectral_box(thresholded, _smallest(problem), problem.spectral_bound),
+        theta=into_spectral_box(thresholded, smallest_eigenvalue(problem), problem.spectral_bound),
         theta_task=torch.from_numpy(theta),
         weights={name: value.detach() for name, value in weights.items()},
         statistics=statistics,
@@ -46,16 +46,23 @@ def naive_result(state: JointState) -> JointState:
     return replace(state, theta_task=torch.from_numpy(state.theta.copy()))
 
 
-def _smallest(problem: Problem) -> float:
+def smallest_eigenvalue(problem: Problem) -> float:
+    """What keeps the one matrix, which no barrier guards, invertible."""
     return 1e-6 * min(problem.spectral_bound, 1.0)
 
 
-def _theta_update(theta: FloatArray, task_gradient: FloatArray, problem: Problem, learning_rate: float) -> FloatArray:
-    """Gradient step on (5) in theta; no longer than the log-determinant's curvature allows; back into the bounds."""
+def naive_gradient(theta: FloatArray, task_gradient: FloatArray, problem: Problem) -> FloatArray:
+    """Of (5) in theta, the l1 term by its subgradient; ``task_gradient`` is weighted already."""
     gl_weight = 1.0 - problem.task_weight
     inverse = np.linalg.inv(theta + problem.ridge * np.eye(len(theta)))
     l1_subgradient = problem.l1_penalty * np.sign(theta)
     np.fill_diagonal(l1_subgradient, 0.0)
-    gradient = task_gradient + gl_weight * (problem.emp_cov - inverse + l1_subgradient)
-    step = min(learning_rate, 1.0 / (gl_weight * float(np.linalg.norm(inverse, 2)) ** 2))
-    return clip_eigenvalues(theta - step * gradient, _smallest(problem), problem.spectral_bound)
+    return task_gradient + gl_weight * (problem.emp_cov - inverse + l1_subgradient)
+
+
+def _theta_update(theta: FloatArray, task_gradient: FloatArray, problem: Problem, learning_rate: float) -> FloatArray:
+    """Gradient step on (5) in theta; no longer than the log-determinant's curvature allows; back into the bounds."""
+    gradient = naive_gradient(theta, task_gradient, problem)
+    inverse = np.linalg.inv(theta + problem.ridge * np.eye(len(theta)))
+    step = min(learning_rate, 1.0 / ((1.0 - problem.task_weight) * float(np.linalg.norm(inverse, 2)) ** 2))
+    return clip_eigenvalues(theta - step * gradient, smallest_eigenvalue(problem), problem.spectral_bound)

@@ -73,6 +73,8 @@ class Problem:
     spectral_bound: float
     l2_penalty: float
     scale_shift: bool
+    average: Callable[[Tensor], Tensor] = lambda outputs: outputs.mean(dim=0)
+    """Outputs of several members, (members, rows, outputs), as one."""
     start: PrecisionResult | None = None
     """The graphical lasso of these rows at this penalty, where somebody has solved it already."""
 
@@ -104,19 +106,30 @@ class Problem:
         return output
 
 
-def l2_norm_squared(weights: Tensors) -> Tensor:
-    """||h||^2 over coefficients and readout matrices; biases and batch-norm scales are not penalised."""
-    return torch.stack([w.square().sum() for w in weights.values() if w.ndim > 1]).sum()
+def l2_norm_squared(weights: Tensors, *, stacked: bool = False) -> Tensor:
+    """||h||^2 over coefficients and readout matrices; biases and batch-norm scales are not penalised.
+
+    ``stacked`` where a first axis counts members: the sum over all of them.
+    """
+    return torch.stack([w.square().sum() for w in weights.values() if w.ndim > 1 + stacked]).sum()
 
 
 def objective_terms(problem: Problem, state: JointState, task_loss: float) -> dict[str, float]:
     """Every term of the objective, weighted as it enters, and their sum."""
+    l2 = float(l2_norm_squared(state.weights))
+    return weighted_terms(problem, state.theta, state.theta_task.numpy(), l2, task_loss)
+
+
+def weighted_terms(
+    problem: Problem, theta: FloatArray, theta_task: FloatArray, l2_norm_squared: float, task_loss: float
+) -> dict[str, float]:
+    """The same from its parts."""
     gl_weight = 1.0 - problem.task_weight
-    gl = graphical_lasso_terms(state.theta, problem.emp_cov, problem.l1_penalty, problem.ridge)
-    distance = float(np.linalg.norm(state.theta - state.theta_task.numpy()))
+    gl = graphical_lasso_terms(theta, problem.emp_cov, problem.l1_penalty, problem.ridge)
+    distance = float(np.linalg.norm(theta - theta_task))
     terms = {
         "task_term": problem.task_weight * task_loss,
-        "l2_term": problem.l2_penalty * float(l2_norm_squared(state.weights)),
+        "l2_term": problem.l2_penalty * l2_norm_squared,
         "trace_term": gl_weight * gl.trace,
         "log_det_term": gl_weight * gl.neg_log_det,
         "l1_term": gl_weight * gl.l1,

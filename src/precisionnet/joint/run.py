@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.linalg import LinAlgError as TorchLinAlgError  # type: ignore[attr-defined]
 
-from precisionnet.errors import FitDivergedError
+from precisionnet.joint.divergence import divergence, refuse_divergence
 from precisionnet.joint.methods import Method
 from precisionnet.joint.problem import JointState, Problem, Rows, objective_terms
 from precisionnet.joint.steps import Schedule
@@ -59,6 +59,10 @@ class Training:
         self.history: list[HistoryRow] = []
 
     @property
+    def _listing(self) -> bool:
+        return self._schedule.step1 == "paper"
+
+    @property
     def done(self) -> bool:
         """At the last epoch, or without a better validation loss for too long."""
         epoch = len(self.history)
@@ -71,11 +75,19 @@ class Training:
         try:
             self._state = replace(self._method.update(self._state, self._problem, self._schedule), epoch=epoch)
         except (TorchLinAlgError, np.linalg.LinAlgError) as error:  # an eigenvalue solver met NaN on the way
-            raise _divergence(epoch, ["theta"], self._schedule) from error
+            raise divergence(epoch, ["theta"], self._schedule.learning_rate, listing=self._listing) from error
         shown = self._method.result(self._state)
         validated = self._validation is not None
         row = _describe(self._problem, shown, self._stopping, self._metric, self._validation)
-        _refuse_divergence(shown, row, self._schedule, validated)
+        refuse_divergence(
+            shown.theta,
+            shown.theta_task,
+            shown.weights,
+            row,
+            self._schedule.learning_rate,
+            validated=validated,
+            listing=self._listing,
+        )
         self.history.append(row)
         loss = row["validation_loss"] if validated else -epoch
         if loss < self._best_loss:
@@ -139,28 +151,3 @@ def _describe(
         "eigenvalue_min": smallest,
         "eigenvalue_max": largest,
     }
-
-
-def _refuse_divergence(state: JointState, row: HistoryRow, schedule: Schedule, validated: bool) -> None:
-    broken = {
-        "theta": np.isfinite(state.theta).all(),
-        "theta_task": bool(torch.isfinite(state.theta_task).all()),
-        "the task loss": np.isfinite(row["train_loss"]),
-        "the objective": np.isfinite(row["objective"]),
-        "the training error": np.isfinite(row["train_metric"]),
-        "the validation loss": not validated or np.isfinite([row["validation_loss"], row["validation_metric"]]).all(),
-        "the network's weights": all(bool(torch.isfinite(w).all()) for w in state.weights.values()),
-    }
-    names = [name for name, fine in broken.items() if not fine]
-    if names:
-        raise _divergence(state.epoch, names, schedule)
-
-
-def _divergence(epoch: int, names: list[str], schedule: Schedule) -> FitDivergedError:
-    remedy = f"look for outliers in the table, or lower learning_rate (now {schedule.learning_rate:g})"
-    if schedule.step1 == "paper":
-        remedy += ', raise ridge, or use step1="exact", whose steps cannot diverge'
-    return FitDivergedError(
-        f"The fit diverged in epoch {epoch}: {' and '.join(names)} became infinite or NaN; no model was made. "
-        f"To go on, {remedy}."
-    )

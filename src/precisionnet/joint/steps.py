@@ -17,7 +17,8 @@ from typing import Literal
 import torch
 
 from precisionnet.joint.problem import JointState, Problem, Tensors, l2_norm_squared
-from precisionnet.precision import graphical_lasso, listing_passes
+from precisionnet.precision import PrecisionResult, graphical_lasso, listing_passes
+from precisionnet.types import FloatArray
 
 PRECISION_TOL = 1e-10
 """Relative gap to which theta is solved: what the task moves in an epoch is small, and must not drown in its error."""
@@ -52,17 +53,24 @@ def theta_step(state: JointState, problem: Problem, schedule: Schedule) -> Joint
             n_passes=schedule.theta_steps,
         )
         return replace(state, theta=theta)
-    solved = graphical_lasso(
+    solved = solve_theta(problem, anchor, state.theta)
+    return replace(state, theta=solved.precision, note="" if solved.converged else solved.message)
+
+
+def solve_theta(
+    problem: Problem, anchor: FloatArray, init: FloatArray, *, tol: float = PRECISION_TOL
+) -> PrecisionResult:
+    """Problem (8), minimised as written: the graphical lasso pulled towards ``anchor``."""
+    return graphical_lasso(
         problem.emp_cov,
         problem.l1_penalty,
         anchor=anchor,
         coupling=problem.coupling / (1.0 - problem.task_weight),
         spectral_bound=problem.spectral_bound,
         ridge=problem.ridge,
-        init=state.theta,
-        tol=PRECISION_TOL,
+        init=init,
+        tol=tol,
     )
-    return replace(state, theta=solved.precision, note="" if solved.converged else solved.message)
 
 
 def theta_task_step(state: JointState, problem: Problem, schedule: Schedule) -> JointState:

@@ -1,0 +1,75 @@
+"""The library on the same task, from the same weights."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from benchmarks.train.reference import Network
+from benchmarks.train.task import Part, Shape, Task
+from precisionnet.joint import METHODS, Problem, Rows, Schedule, Stopping, Training
+from precisionnet.nn import PrecisionNetwork
+
+
+def training(
+    task: Task,
+    shape: Shape,
+    like: Network,
+    method: Literal["joint", "glasso"] = "joint",
+    step1: Literal["exact", "paper"] = "exact",
+    max_epochs: int = 10**6,
+) -> Training:
+    """A run that starts where the reference ``like`` does."""
+    recipe = task.recipe
+    problem = Problem(
+        network=_network(task, shape, like),
+        rows=_rows(task.train),
+        task_loss=_squared_error,
+        emp_cov=task.emp_cov,
+        l1_penalty=recipe.l1_penalty,
+        task_weight=recipe.task_weight,
+        coupling=recipe.coupling if method == "joint" else 0.0,
+        ridge=recipe.ridge,
+        spectral_bound=recipe.spectral_bound,
+        l2_penalty=recipe.l2_penalty,
+        scale_shift=True,
+        start=task.start,
+    )
+    schedule = Schedule(recipe.learning_rate, recipe.steps, recipe.steps, recipe.steps, step1)
+    # Early stopping would end the run between two timings.
+    stopping = Stopping(max_epochs, patience=max_epochs, sparse=False)
+
+    def mae(output: Tensor, y: Tensor, weight: Tensor) -> float:
+        return float((weight * (output[:, 0] - y).abs()).sum() / weight.sum()) * task.unit
+
+    return Training(problem, METHODS[method], schedule, stopping, mae, _rows(task.validation))
+
+
+def _network(task: Task, shape: Shape, like: Network) -> PrecisionNetwork:
+    network = PrecisionNetwork(
+        task.n_nodes,
+        n_layers=shape.n_layers,
+        n_filters=shape.n_filters,
+        order=shape.order,
+        readout_width=shape.readout_width,
+    )
+    linears = [like.readout[1], like.readout[3]]
+    theirs = [
+        *(t for f, norm in zip(like.filters, like.norms, strict=True) for t in (f.weight, norm.weight, norm.bias)),
+        *(t for linear in linears for t in (linear.weight, linear.bias)),
+    ]
+    with torch.no_grad():
+        for ours, value in zip(network.parameters(), theirs, strict=True):
+            assert ours.shape == value.shape
+            ours.copy_(value)
+    return network
+
+
+def _rows(part: Part) -> Rows:
+    return Rows(part.x, part.y, torch.ones_like(part.y))
+
+
+def _squared_error(output: Tensor, y: Tensor, weight: Tensor) -> Tensor:
+    return (weight * (output[:, 0] - y).square()).sum() / weight.sum()

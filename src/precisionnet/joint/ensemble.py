@@ -1,0 +1,234 @@
+"""The standard recipe: several networks trained as one program, mini-batch by mini-batch.
+
+How it differs from Algorithm 1, each point measured in ``docs/decisions/0009-recipe.md``:
+
+- Steps 2 and 3 are taken together: one backward pass gives the gradients of the weights and of theta_task;
+- mini-batches, a learning rate that falls along a cosine, and noise on the features;
+- Step 1 every few epochs;
+- the mean of several members predicts. A member has its own first weights, order of rows, noise, matrices and rows left
+  out, all drawn from its own seed, so it is the same alone and among others.
+
+The epoch that is kept has the lowest loss on the validation rows or, without any, on the rows that members left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import vmap
+
+from precisionnet.joint.divergence import refuse_divergence
+from precisionnet.joint.matrices import MATRICES
+from precisionnet.joint.methods import METHODS
+from precisionnet.joint.problem import Problem, Rows, Tensors, l2_norm_squared, weighted_terms
+from precisionnet.joint.run import HistoryRow, Metric
+from precisionnet.joint.stacked import forward, forward_one, member, stack
+from precisionnet.linalg import count_zeros, extreme_eigenvalues
+from precisionnet.nn import PrecisionNetwork
+from precisionnet.types import FloatArray, IndexArray, MethodName
+
+
+@dataclass(frozen=True)
+class Member:
+    """One network of an ensemble, before training."""
+
+    network: PrecisionNetwork
+    rows: IndexArray
+    """What it learns from."""
+    left_out: IndexArray
+    """Training rows it never sees."""
+    seed: int
+    """Of the order of its rows and of its noise."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How an ensemble is trained."""
+
+    learning_rate: float
+    batch_size: int
+    max_epochs: int
+    theta_every: int
+    input_noise: float
+
+    def rate(self, progress: float) -> float:
+        """The learning rate when a share of all steps is done."""
+        return self.learning_rate * 0.5 * (1.0 + math.cos(math.pi * progress))
+
+
+@dataclass(frozen=True)
+class EnsembleState:
+    """What is kept of an epoch; every tensor has the members along its first axis."""
+
+    theta: FloatArray
+    theta_task: FloatArray
+    weights: Tensors
+    statistics: Tensors
+    epoch: int
+
+
+@dataclass(frozen=True)
+class EnsembleResult:
+    """The kept epoch, one sparse precision for all members, what the shift is divided by, and a row an epoch."""
+
+    state: EnsembleState
+    theta: FloatArray
+    scale: float
+    history: list[HistoryRow]
+    note: str
+
+
+class EnsembleTraining:
+    """A run that goes on epoch by epoch, so that it can be watched, put aside and given up."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        method: MethodName,
+        members: Sequence[Member],
+        plan: Plan,
+        metric: Metric,
+        validation: Rows | None = None,
+    ) -> None:
+        self._problem, self._members, self._plan, self._metric = problem, members, plan, metric
+        self._validation = validation
+        self._network = members[0].network
+        self._matrices = MATRICES[method](problem, METHODS[method].init(problem), len(members))
+        weights, self._statistics = stack([one.network for one in members])
+        self._weights = {name: value.requires_grad_() for name, value in weights.items()}
+        self._adam = torch.optim.Adam(list(self._weights.values()), fused=True)
+        self._generators = [torch.Generator().manual_seed(one.seed) for one in members]
+        fewest = min(len(one.rows) for one in members)
+        self._batch = min(plan.batch_size, fewest)
+        self._batches = fewest // self._batch
+        self._best: EnsembleState | None = None
+        self._best_loss = np.inf
+        self.history: list[HistoryRow] = []
+
+    @property
+    def done(self) -> bool:
+        """At the last epoch."""
+        return len(self.history) >= self._plan.max_epochs
+
+    def advance(self) -> HistoryRow:
+        """One epoch more; returns the row it leaves in the history."""
+        epoch = len(self.history) + 1
+        self._matrices.begin(epoch, self._plan.theta_every)
+        train_loss, train_metric = self._pass_over_rows(epoch)
+        theta, theta_task = self._matrices.snapshot()
+        state = EnsembleState(theta, theta_task, self._copy(self._weights), self._copy(self._statistics), epoch)
+        held_loss, held_metric = self._held_out_scores(state)
+        row = {
+            "epoch": epoch,
+            **_mean_terms(self._problem, state, train_loss),
+            "train_loss": train_loss,
+            "train_metric": train_metric,
+            "validation_loss": held_loss,
+            "validation_metric": held_metric,
+            "n_zeros": round(float(np.mean([count_zeros(one) for one in theta]))),
+            "eigenvalue_min": min(extreme_eigenvalues(one)[0] for one in theta),
+            "eigenvalue_max": max(extreme_eigenvalues(one)[1] for one in theta),
+        }
+        refuse_divergence(
+            theta,
+            torch.from_numpy(theta_task),
+            state.weights,
+            row,
+            self._plan.learning_rate,
+            validated=self._held_out,
+        )
+        self.history.append(row)
+        loss = held_loss if self._held_out else -epoch
+        if loss < self._best_loss:
+            self._best, self._best_loss = state, loss
+        return row
+
+    def result(self) -> EnsembleResult:
+        """The epoch with the lowest loss on held-out rows so far."""
+        assert self._best is not None
+        state, matrices = self._best, self._matrices
+        theta = matrices.common(state.theta, state.theta_task)
+        return EnsembleResult(state, theta, matrices.scale, self.history, matrices.note)
+
+    @property
+    def _held_out(self) -> bool:
+        """Whether there are rows to choose the epoch on."""
+        return self._validation is not None or any(len(one.left_out) for one in self._members)
+
+    def _pass_over_rows(self, epoch: int) -> tuple[float, float]:
+        """Every member once over its rows; the mean loss and metric of the batches as they were seen."""
+        problem, plan, matrices = self._problem, self._plan, self._matrices
+        rows = problem.rows
+        order = [
+            torch.from_numpy(one.rows)[torch.randperm(len(one.rows), generator=g)]
+            for one, g in zip(self._members, self._generators, strict=True)
+        ]
+        losses, metrics = [], []
+        for batch in range(self._batches):
+            progress = ((epoch - 1) * self._batches + batch) / (plan.max_epochs * self._batches)
+            taken = torch.stack([one[batch * self._batch : (batch + 1) * self._batch] for one in order])
+            x, y, weight = self._noisy(rows.x[taken]), rows.y[taken], rows.weight[taken]
+            shift = matrices.shift()
+            output = forward(self._network, self._weights, self._statistics, x, shift, training=True)
+            task = (
+                vmap(problem.task_loss)(output, y, weight)
+                if len(x) > 1
+                else problem.task_loss(output[0], y[0], weight[0])
+            )
+            (task.sum() + problem.l2_penalty * l2_norm_squared(self._weights, stacked=True)).backward()  # type: ignore[no-untyped-call]
+            rate = plan.rate(progress)
+            self._adam.param_groups[0]["lr"] = rate
+            self._adam.step()
+            self._adam.zero_grad()
+            matrices.step(rate)
+            losses.append(float(task.detach().mean()))
+            metrics.append(self._metric(output.detach().flatten(0, 1), y.flatten(), weight.flatten()))
+        return float(np.mean(losses)), float(np.mean(metrics))
+
+    def _noisy(self, x: Tensor) -> Tensor:
+        if not self._plan.input_noise:
+            return x
+        noise = [torch.empty_like(one).normal_(generator=g) for one, g in zip(x, self._generators, strict=True)]
+        return x.add(torch.stack(noise), alpha=self._plan.input_noise)
+
+    def _held_out_scores(self, state: EnsembleState) -> tuple[float, float]:
+        """Loss and metric of the mean output on the validation rows, or of each member on what it left out."""
+        problem = self._problem
+        if self._validation is not None:
+            rows = self._validation
+            output = torch.stack([self._output(state, i, rows.x) for i in range(len(self._members))])
+            output = problem.average(output)
+        else:
+            if not self._held_out:
+                return np.nan, np.nan
+            taken = [torch.from_numpy(one.left_out) for one in self._members]
+            output = torch.cat(
+                [self._output(state, i, problem.rows.x[left]) for i, left in enumerate(taken) if len(left)]
+            )
+            left_out = torch.cat(taken)
+            rows = Rows(problem.rows.x[left_out], problem.rows.y[left_out], problem.rows.weight[left_out])
+        return float(problem.task_loss(output, rows.y, rows.weight)), self._metric(output, rows.y, rows.weight)
+
+    def _output(self, state: EnsembleState, index: int, x: Tensor) -> Tensor:
+        shift = torch.from_numpy(state.theta_task[index] / self._matrices.scale).to(x.dtype)
+        return forward_one(self._network, member(state.weights, index), member(state.statistics, index), x, shift)
+
+    @staticmethod
+    def _copy(tensors: Tensors) -> Tensors:
+        return {name: value.detach().clone() for name, value in tensors.items()}
+
+
+def _mean_terms(problem: Problem, state: EnsembleState, task_loss: float) -> dict[str, float]:
+    """The members' mean of every term of the objective."""
+    n = len(state.theta)
+    l2 = float(l2_norm_squared(state.weights, stacked=True)) / n
+    terms = [
+        weighted_terms(problem, theta, theta_task, l2, task_loss)
+        for theta, theta_task in zip(state.theta, state.theta_task, strict=True)
+    ]
+    return {name: float(np.mean([one[name] for one in terms])) for name in terms[0]}
