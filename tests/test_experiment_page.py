@@ -18,7 +18,7 @@ from precisionnet.experiments.runner.running import run_experiment
 from precisionnet.report.experiments import build_outcome, in_order, summary
 from precisionnet.report.tables import compare_methods, plus_minus
 from precisionnet.report.theorem import slopes_summary, theorem_parts
-from tests.made_rows import PUBLISHED, comparison_rows, manifest, synthetic_rows
+from tests.made_rows import LEVELS, PUBLISHED, comparison_rows, manifest, synthetic_rows
 from tests.test_report import Balanced
 
 KINDS = ("regression", "classification", "synthetic", "theorem")
@@ -103,7 +103,7 @@ def test_numbers_of_the_table_are_those_of_the_rows():
     rows = comparison_rows()
     page = build_outcome(manifest(published=PUBLISHED), rows).html
     differences = paired(rows, "joint", "mae")
-    for method in methods_for("regression"):
+    for method in LEVELS:
         values = [row["mae"] for row in rows if row["method"] == method]
         line = next(part for part in page.split("<tr") if f"{METHODS[method].label}</span></td>" in part)
         assert f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" in line
@@ -117,6 +117,51 @@ def test_numbers_of_the_table_are_those_of_the_rows():
         assert f"{found.difference:+.2f} [{found.low:+.2f}, {found.high:+.2f}]" in line
         word = "could be chance" if found.low <= 0 <= found.high else "worse" if found.difference > 0 else "better"
         assert word in line
+
+
+def flat(row: dict) -> dict:
+    """The same row of the variant with the flattened readout, a little better."""
+    return row | {
+        "method": f"{row['method']}_mlp",
+        "job": f"{row['method']}_mlp/{row['repeat']}",
+        "mae": 0.9 * row["mae"],
+    }
+
+
+def test_both_readouts_have_their_lines():
+    rows = comparison_rows()
+    rows += [flat(row) for row in rows if row["method"] in ("joint", "glasso", "sample", "vnn")]
+    outcome = build_outcome(manifest(), rows)
+    lines = [row[0] for row in outcome.tables[0].rows]
+    assert lines.index("joint_mlp") < lines.index("joint")
+    for name in ("joint_mlp", "sample_mlp"):
+        line = next(part for part in outcome.html.split("<tr") if f"{METHODS[name].label}</span></td>" in part)
+        assert "better" in line or "worse" in line or "chance" in line
+        assert METHODS[name].what in outcome.html
+    assert max(sum(map(len, row)) + 2 * len(row) for row in outcome.tables[0].rows) <= 80
+    assert "Use joint_mlp for predictions; take joint only if a readout without weights for" in outcome.verdict
+
+
+def test_both_readouts_over_sparsity_levels():
+    rows = synthetic_rows()
+    rows += [flat(row) | {"job": f"{row['job']}_mlp"} for row in rows if row["method"] == "glasso"]
+    outcome = build_outcome(manifest("synthetic", title="Figure 2"), rows)
+    assert METHODS["glasso_mlp"].label in outcome.tables[0].columns
+
+
+def test_what_was_not_tuned_is_not_called_tuned():
+    rows = comparison_rows()
+    assert "Nothing was tuned" in build_outcome(manifest(tuned=False), rows).html
+    for about in ({}, {"tuned": True}):
+        assert "parameters were chosen on the validation rows" in build_outcome(manifest(**about), rows).html
+
+
+def test_claims_are_about_the_papers_recipe():
+    rows, head = comparison_rows(), manifest(published=PUBLISHED)
+    assert build_outcome(head, rows).claims
+    for recipe, judged in (("paper", True), ("standard", False)):
+        networks = {"networks": {"recipe": [recipe]}}
+        assert bool(build_outcome(head | {"config": head["config"] | networks}, rows).claims) == judged
 
 
 def test_higher_accuracy_is_better():
@@ -419,9 +464,10 @@ def test_colours_of_the_papers_methods_stay_apart(eyes):
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_markers_tell_methods_apart_without_colour(task):
-    markers = [plots.look(name).marker for name in methods_for(task)]
+    names = methods_for(task)
+    markers = [plots.look(name).marker for name in names]
     assert len(set(markers)) == len(markers)
-    drawn = {re.search('points="([^"]+)"', plots.mark(name))[1] for name in methods_for(task)}
+    drawn = {re.search('points="([^"]+)"', plots.mark(name))[1] for name in names}
     assert len(drawn) == len(markers)
 
 

@@ -10,26 +10,24 @@ import pytest
 
 from precisionnet.datasets import Dataset, fetch_abide
 from precisionnet.experiments import measure
-
-QUICK = {"max_epochs": 3}
-
-
-def same_model(first, second) -> bool:
-    weights = zip(first.network_.state_dict().values(), second.network_.state_dict().values(), strict=True)
-    return np.array_equal(first.precision_, second.precision_) and all(bool((a == b).all()) for a, b in weights)
+from precisionnet.parameters import RECIPES
+from tests.estimators.test_fit import same_fit
+from tests.recipes import both_recipes
 
 
+@both_recipes
 @pytest.mark.parametrize("missing", ["error", "median"])
-def test_changing_held_out_features_changes_no_fitted_number(gaussian, missing):
+def test_changing_held_out_features_changes_no_fitted_number(gaussian, missing, quick):
+    quick = {name: value for name, value in quick.items() if name != "random_state"}  # measure has a seed
     data = Dataset(gaussian.X.copy(), gaussian.y)
     if missing == "median":
         data.X.iloc[::7, 2] = np.nan
-    before = measure(data, "regression", {**QUICK, "missing": missing})
+    before = measure(data, "regression", {**quick, "missing": missing})
     X = data.X.copy()
     X.iloc[before.test] = X.iloc[np.random.default_rng(0).permutation(before.test)].to_numpy() * 10 + 3
-    after = measure(replace(data, X=X), "regression", {**QUICK, "missing": missing})
+    after = measure(replace(data, X=X), "regression", {**quick, "missing": missing})
     np.testing.assert_array_equal(before.test, after.test)
-    assert same_model(before.model, after.model)
+    assert same_fit(before.model, after.model)
     assert not np.array_equal(before.predictions.predicted, after.predictions.predicted)
 
 
@@ -44,9 +42,10 @@ def two_scans_a_person(seed: int) -> Dataset:
 
 
 @pytest.mark.slow
-def test_a_person_seen_twice_gives_nothing_away():
+@pytest.mark.parametrize("few", [{"n_members": 3}, {"recipe": "paper", "max_epochs": 20}], ids=["standard", "paper"])
+def test_a_person_seen_twice_gives_nothing_away(few):
     def correlation(data: Dataset, seed: int) -> float:
-        result = measure(data, "regression", {"max_epochs": 20}, seed=seed)
+        result = measure(data, "regression", few, seed=seed)
         return float(np.corrcoef(result.predictions.predicted, result.y_test)[0, 1])
 
     guarded = [correlation(two_scans_a_person(seed), seed) for seed in range(4)]
@@ -56,9 +55,10 @@ def test_a_person_seen_twice_gives_nothing_away():
 
 
 @pytest.mark.data
-def test_shuffled_ages_score_at_chance(data_folder):
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_shuffled_ages_score_at_chance(data_folder, recipe):
     data = fetch_abide(data_folder)
     y = pd.Series(np.random.default_rng(0).permutation(data.y), index=data.y.index, name="age")
-    scores = measure(replace(data, y=y), "regression", {}).scores
+    scores = measure(replace(data, y=y), "regression", {"recipe": recipe}).scores
     assert scores.loc["joint", "mae"] > 0.97 * scores.loc["median", "mae"]
     assert abs(scores.loc["joint", "r"]) < 0.2

@@ -48,7 +48,7 @@ class Balanced(HTMLParser):
 @pytest.fixture(scope="module", params=["regression", "classification"])
 def result(request, gaussian, classes):
     y = gaussian.y if request.param == "regression" else classes
-    return measure(Dataset(gaussian.X, y), request.param, {"max_epochs": 3, "n_layers": 2})
+    return measure(Dataset(gaussian.X, y), request.param, {"max_epochs": 3, "n_layers": 2, "n_members": 2})
 
 
 def test_page_is_well_formed_and_needs_no_network(result):
@@ -75,6 +75,31 @@ def test_page_shows_everything(result):
         assert f"{value:.3f}" in page
 
 
+def test_page_shows_the_values_the_fit_ran_with_and_whose_they_are(result, gaussian):
+    page = render(result, "table.csv", "2026-01-01")
+    assert "those of the recipe <b>standard</b>" in page
+    assert "<code>order</code></td><td>3&nbsp;*</td>" in page
+    assert "<code>max_epochs</code></td><td>3</td>" in page  # set, so not marked
+    assert "<td>networks</td><td>2</td>" in page
+    one = sum(p.numel() for p in result.model.network_.parameters())
+    assert f"<td>weights of one network</td><td>{one:,}</td>" in page
+    assert "each of the 2 networks left out" in page
+    assert "Shown is the first of 2 networks" in page
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [({}, "lowest validation loss"), ({"validation_fraction": 0.0}, "the last one, as no rows were set aside")],
+)
+def test_page_of_algorithm_1(gaussian, change, sentence):
+    result = measure(gaussian, "regression", {"recipe": "paper", "max_epochs": 2, **change})
+    page = render(result, "t", "d")
+    assert sentence in page
+    assert "those of the recipe <b>paper</b>" in page
+    assert "<code>order</code></td><td>2&nbsp;*</td>" in page
+    assert "first of" not in page
+
+
 def test_the_same_fit_gives_the_same_page(result):
     assert render(result, "t", "d") == render(result, "t", "d")
 
@@ -88,7 +113,7 @@ def test_verdict_takes_its_numbers_from_the_table(result):
 
 
 def test_an_empty_graph_still_makes_a_page(gaussian):
-    empty = measure(gaussian, "regression", {"max_epochs": 1, "l1_penalty": 5.0, "method": "glasso"})
+    empty = measure(gaussian, "regression", {"max_epochs": 1, "n_members": 1, "l1_penalty": 5.0, "method": "glasso"})
     assert len(empty.model.to_edge_frame()) == 0
     assert "no column depends directly on another" in render(empty, "t", "d")
 
@@ -100,7 +125,7 @@ def test_many_columns_and_one_wide_name_still_make_a_page():
     X = pd.DataFrame(rng.normal(size=(40, 140)))
     X.columns = [f"c{i}" * (30 if i == 0 else 1) for i in range(140)]
     y = pd.Series(rng.normal(size=40), name="y")
-    page = render(measure(Dataset(X, y), "regression", {"max_epochs": 1, "l1_scale": 0.5}), "t", "d")
+    page = render(measure(Dataset(X, y), "regression", {"max_epochs": 1, "n_members": 1, "l1_scale": 0.5}), "t", "d")
     assert "140 columns, clustered" in page
 
 

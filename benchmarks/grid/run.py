@@ -82,10 +82,11 @@ def through_the_runner(experiment: Experiment, repeats: int) -> tuple[float, lis
 def measure(case: Case, cores: int) -> list[dict[str, object]]:
     """A row a way of the runner."""
     data = case.load()
-    plain, before = one_after_another(compare_experiment(data, "regression", case.methods, cores))
+    plain, before = one_after_another(compare_experiment(data, "regression", case.methods, cores, networks=PAPER_GRID))
     rows: list[dict[str, object]] = []
     for race in case.races:
-        tuned = compare_experiment(data, "regression", case.methods, cores, tuning=Tuning(race=race))
+        tuning = Tuning(race=race)
+        tuned = compare_experiment(data, "regression", case.methods, cores, tuning=tuning, networks=PAPER_GRID)
         seconds, after = through_the_runner(tuned, cores)
         row: dict[str, object] = {
             "table": case.table,

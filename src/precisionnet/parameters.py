@@ -137,7 +137,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         "loss",
         "absolute",
-        "What is lost on a number: absolute, huber or squared error of the standardised target. Classes: cross-entropy.",
+        "What is lost on a number: absolute, huber or squared error of the standard target. Classes: cross-entropy.",
         str,
         choices=("absolute", "huber", "squared"),
         paper="squared",
@@ -159,7 +159,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         "max_epochs",
-        60,
+        80,
         "Passes over the rows (standard), or rounds of Steps 1, 2 and 3 at most (paper).",
         int,
         low=1,
@@ -216,12 +216,6 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         "patience", 5, "Epochs without a better validation loss before stopping; only for recipe=paper.", int, low=1
-    ),
-    Parameter(
-        "polish_epochs",
-        20,
-        "Epochs of fine-tuning on the sparse matrix; only for recipe=standard with predict_on=sparse.",
-        int,
     ),
     Parameter(
         "missing",

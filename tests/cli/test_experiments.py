@@ -122,12 +122,13 @@ def test_compare_classes_with_people_kept_together(precisionnet, table, classes,
 @pytest.mark.slow
 def test_a_network_beside_a_plain_model_in_a_quick_run(precisionnet, table, tmp_path):
     done = precisionnet(
-        "compare", table, "--target", "age", "--drop", "who", "--methods", "glasso,ridge", "--quick", "--repeats", 1,
+        "compare", table, "--target", "age", "--drop", "who", "--methods", "glasso,glasso_mlp,ridge", "--quick", "--repeats", 1,
         "--jobs", 1, "--out", tmp_path / "o",
     )  # fmt: skip
     assert done.code == 0, done.err
-    row = next(row for row in rows_of(tmp_path / "o") if row["method"] == "glasso")
-    assert row["n_candidates"] == 4
+    rows = {row["method"]: row for row in rows_of(tmp_path / "o")}
+    assert rows["glasso"]["n_candidates"] == 1  # the defaults
+    assert rows["glasso_mlp"]["parameters"]["readout"] == "mlp"
     assert "zeros" in done.out
 
 
@@ -142,6 +143,8 @@ def test_a_network_beside_a_plain_model_in_a_quick_run(precisionnet, table, tmp_
         (("--search", "optuna", "--trials", 0), "--trials must be at least 1"),
         (("--jobs", 0), "--jobs must be at least 1"),
         (("--jobs", 2, "--scheduler", "tcp://127.0.0.1:1"), "give one of them"),
+        (("--defaults", "--search", "optuna"), "give one of them"),
+        (("--data", "."), "leave it out with a table"),
         (("--out", " "), "--out is empty"),
         (("--task", "ranking"), "--task must be"),
     ],

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save
 
 from precisionnet import PNNClassifier, PNNRegressor, load
-from precisionnet.errors import ModelFileError, OutputError, PrecisionNetError
+from precisionnet.errors import InputError, ModelFileError, OutputError, PrecisionNetError
 from precisionnet.estimators.files import document_hash
+from precisionnet.parameters import settled
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +29,18 @@ def folder(model, tmp_path):
 
 @pytest.mark.parametrize("method", ["joint", "naive", "glasso", "sample", "vnn"])
 @pytest.mark.parametrize("predict_on", ["task", "sparse"])
-def test_save_load_predict_is_bit_identical(gaussian, tmp_path, method, predict_on):
-    fitted = PNNRegressor(method, max_epochs=2, predict_on=predict_on, random_state=0).fit(gaussian.X, gaussian.y)
-    fitted.save(tmp_path / "m")
+@pytest.mark.parametrize("recipe", ["standard", "paper"])
+def test_save_load_predict_is_bit_identical(gaussian, tmp_path, method, predict_on, recipe):
+    fitted = PNNRegressor(method, recipe=recipe, max_epochs=2, predict_on=predict_on, random_state=0)
+    fitted.fit(gaussian.X, gaussian.y).save(tmp_path / "m")
     again = load(tmp_path / "m")
     np.testing.assert_array_equal(fitted.predict(gaussian.X), again.predict(gaussian.X))
+    np.testing.assert_array_equal(fitted.predict_interval(gaussian.X), again.predict_interval(gaussian.X))
+    np.testing.assert_array_equal(
+        fitted.predict(gaussian.X, return_std=True), again.predict(gaussian.X, return_std=True)
+    )
+    np.testing.assert_equal(again.oob_mae_, fitted.oob_mae_)
+    assert len(again.networks_) == (8 if recipe == "standard" else 1)
     assert again.get_params() == fitted.get_params()
     assert again.history_.equals(fitted.history_)
     assert again.to_edge_frame().equals(fitted.to_edge_frame())
@@ -48,14 +57,20 @@ def test_classes_survive(gaussian, classes, tmp_path, labels):
     assert again.classes_.dtype.kind == fitted.classes_.dtype.kind
     np.testing.assert_array_equal(fitted.predict(gaussian.X), again.predict(gaussian.X))
     np.testing.assert_array_equal(fitted.predict_proba(gaussian.X), again.predict_proba(gaussian.X))
+    assert again.oob_log_loss_ == fitted.oob_log_loss_
+    assert again.oob_accuracy_ == fitted.oob_accuracy_
 
 
 def test_the_folder_holds_two_plain_files(folder):
     assert sorted(p.name for p in folder.iterdir()) == ["model.json", "model.safetensors"]
     document = json.loads((folder / "model.json").read_text())
-    assert document["format_version"] == 2
+    assert document["format_version"] == 3
     assert document["feature_names"] == [f"x{i}" for i in range(8)]
-    assert load_file(folder / "model.safetensors")["precision_"].shape == (8, 8)
+    tensors = load_file(folder / "model.safetensors")
+    assert tensors["precision_"].shape == (8, 8)
+    assert tensors["shifts_"].shape == (8, 8, 8)
+    assert all(len(value) == 8 for name, value in tensors.items() if name.startswith("network."))
+    assert tensors["calibration.residual"].shape == (120,)
 
 
 def test_saving_again_replaces_and_leaves_nothing_beside(model, folder):
@@ -82,6 +97,21 @@ def edit(folder, change, rehash=True):
     path.write_text(json.dumps(document))
 
 
+def edit_tensors(folder, change):
+    """Change the tensors, and make the hashes fit again."""
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    blob = save(tensors)
+    (folder / "model.safetensors").write_bytes(blob)
+    edit(folder, lambda d: d["sha256"].update({"model.safetensors": hashlib.sha256(blob).hexdigest()}))
+
+
+def set_tensor(name, change):
+    return lambda f: edit_tensors(
+        f, lambda tensors: tensors.update({name: np.ascontiguousarray(change(tensors[name]))})
+    )
+
+
 BROKEN = {
     "missing folder": (lambda f: shutil.rmtree(f), "not a model folder"),
     "no json": (lambda f: (f / "model.json").unlink(), "no model.json"),
@@ -103,6 +133,16 @@ BROKEN = {
     "an unknown parameter": (lambda f: edit(f, lambda d: d["parameters"].update(x=1)), "contradicts itself"),
     "a bad parameter": (lambda f: edit(f, lambda d: d["parameters"].update(order=-1)), "contradicts itself"),
     "a missing part": (lambda f: edit(f, lambda d: d.pop("fitted")), "contradicts itself"),
+    "a network too few": (set_tensor("shifts_", lambda v: v[:7]), "another number of networks"),
+    "no network at all": (set_tensor("shifts_", lambda v: v[:0]), "matrices have shape"),
+    "networks for other columns": (set_tensor("shifts_", lambda v: v[:, :5, :5]), "matrices have shape"),
+    "a residual too few": (set_tensor("calibration.residual", lambda v: v[1:]), "incomplete"),
+    "no residuals": (lambda f: edit_tensors(f, lambda t: t.update({k: v[:0] for k, v in t.items() if k[:5] == "calib"})), "incomplete"),
+    "a part of them missing": (lambda f: edit_tensors(f, lambda t: t.pop("calibration.weight")), "contradicts itself"),
+    "residuals of nobody": (set_tensor("calibration.member", lambda v: v + 1), "out of range"),
+    "residuals below zero": (set_tensor("calibration.residual", lambda v: -v), "out of range"),
+    "residuals that are no numbers": (set_tensor("calibration.residual", lambda v: v * np.nan), "out of range"),
+    "an error that is no number": (lambda f: edit(f, lambda d: d["out_of_bag"].update(oob_mae_="small")), "contradicts itself"),
     "too few names": (lambda f: edit(f, lambda d: d.update(feature_names=["a"])), "contradicts itself"),
 }  # fmt: skip
 
@@ -145,3 +185,54 @@ def test_a_file_in_the_way_is_an_error_in_a_sentence(model, tmp_path):
 def test_an_unfitted_model_cannot_be_saved(tmp_path):
     with pytest.raises(ValueError, match="not fitted"):
         PNNRegressor().save(tmp_path / "m")
+
+
+NEW_IN_VERSION_3 = ("recipe", "n_members", "loss", "input_noise", "batch_size", "theta_every")
+
+
+def to_version_2(folder):
+    """As an older precisionnet wrote it: one network, the only recipe there was, every parameter with a value."""
+
+    def unstack(tensors):
+        for name in list(tensors):
+            if name == "shifts_" or name.startswith("calibration."):
+                del tensors[name]
+            elif name.startswith("network."):
+                tensors[name] = np.array(tensors[name][0])
+
+    def rename(document):
+        document["format_version"] = 2
+        del document["out_of_bag"]
+        values = settled(document["parameters"]) | {"random_state": 0}
+        document["parameters"] = {name: value for name, value in values.items() if name not in NEW_IN_VERSION_3}
+
+    edit_tensors(folder, unstack)
+    edit(folder, rename)
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"predict_on": "sparse"}, {"method": "vnn", "predict_on": "sparse"}, {"scale_shift": False}]
+)
+def test_a_folder_with_one_network_still_loads(gaussian, tmp_path, how):
+    fitted = PNNRegressor(recipe="paper", max_epochs=2, random_state=0, **how).fit(gaussian.X, gaussian.y)
+    fitted.save(tmp_path / "m")
+    to_version_2(tmp_path / "m")
+    old = load(tmp_path / "m")
+    assert old.recipe == "paper"
+    assert old.settings == fitted.settings
+    np.testing.assert_array_equal(old.predict(gaussian.X), fitted.predict(gaussian.X))
+    assert np.isnan(old.oob_mae_)
+    with pytest.raises(InputError, match="an older version saved it: fit it again"):
+        old.predict_interval(gaussian.X)
+    old.save(tmp_path / "new")
+    np.testing.assert_array_equal(load(tmp_path / "new").predict(gaussian.X), fitted.predict(gaussian.X))
+    assert json.loads((tmp_path / "new" / "model.json").read_text())["format_version"] == 3
+
+
+def test_an_old_classifier_still_loads(gaussian, classes, tmp_path):
+    fitted = PNNClassifier(recipe="paper", max_epochs=2, random_state=0).fit(gaussian.X, classes)
+    fitted.save(tmp_path / "m")
+    to_version_2(tmp_path / "m")
+    old = load(tmp_path / "m")
+    np.testing.assert_array_equal(old.predict_proba(gaussian.X), fitted.predict_proba(gaussian.X))
+    assert np.isnan(old.oob_log_loss_)

@@ -8,11 +8,12 @@ import torch
 
 from precisionnet import PNNRegressor
 from precisionnet.estimators import partial_correlations
+from tests.recipes import QUICK
 
 
-@pytest.fixture(scope="module")
-def model(gaussian):
-    return PNNRegressor(max_epochs=3, l1_scale=2.0, random_state=0).fit(gaussian.X, gaussian.y)
+@pytest.fixture(scope="module", params=QUICK.values(), ids=QUICK)
+def model(request, gaussian):
+    return PNNRegressor(**request.param, l1_scale=2.0).fit(gaussian.X, gaussian.y)
 
 
 def test_partial_correlations_are_those_of_the_residuals(rng):

@@ -18,10 +18,11 @@ from precisionnet import PNNClassifier, PNNRegressor, load
 from precisionnet.errors import InputError, ModelFileError
 from precisionnet.estimators.files import document_hash
 from precisionnet.estimators.rows import canonical, medians, split_validation
-from tests.estimators.test_fit import same_fit
+from precisionnet.parameters import PARAMETERS
+from tests.estimators.test_fit import LEARNS, SPLIT, same_fit
+from tests.recipes import QUICK, both_recipes
 
-QUICK = {"max_epochs": 3, "random_state": 0}
-MEDIAN = QUICK | {"missing": "median"}
+MEDIAN = QUICK["standard"] | {"missing": "median"}
 
 
 @pytest.fixture(scope="module")
@@ -33,18 +34,20 @@ def holes(gaussian) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("kind", [PNNRegressor, PNNClassifier])
-def test_by_default_they_are_refused_by_column_with_both_remedies(gaussian, classes, holes, kind):
+@both_recipes
+def test_by_default_they_are_refused_by_column_with_both_remedies(gaussian, quick, classes, holes, kind):
     y = gaussian.y if kind is PNNRegressor else classes
     with pytest.raises(InputError, match=r"NaN in \d+ of 120 rows \(column 'x1'.*missing='median'"):
-        kind(**QUICK).fit(holes, y)
+        kind(**quick).fit(holes, y)
     with pytest.raises(InputError, match=r"NaN in \d+ of 120 rows \(column 'x1'.*missing='median'"):
-        kind(**QUICK).fit(gaussian.X, y).predict(holes)
+        kind(**quick).fit(gaussian.X, y).predict(holes)
 
 
 @pytest.mark.parametrize("kind", [PNNRegressor, PNNClassifier])
-def test_when_asked_medians_of_the_training_rows_take_their_place(gaussian, classes, holes, kind):
+@both_recipes
+def test_when_asked_medians_of_the_training_rows_take_their_place(gaussian, quick, classes, holes, kind):
     y = gaussian.y if kind is PNNRegressor else classes
-    model = kind(**MEDIAN).fit(holes, y)
+    model = kind(**quick | LEARNS[quick["recipe"]], missing="median").fit(holes, y)
     np.testing.assert_array_equal(model.n_missing_, holes.isna().sum())
     by_hand = holes.fillna(dict(zip(holes.columns, model.medians_, strict=True)))
     np.testing.assert_array_equal(model.predict(holes), model.predict(by_hand))
@@ -53,40 +56,47 @@ def test_when_asked_medians_of_the_training_rows_take_their_place(gaussian, clas
     assert model.score(holes, y) > 0.3
 
 
-def test_the_medians_are_those_of_the_training_rows_alone(gaussian, holes):
+@both_recipes
+def test_the_medians_are_those_of_the_training_rows_alone(gaussian, quick, holes):
     values, y = holes.to_numpy(), gaussian.y.to_numpy()
     table = canonical(values, y, np.ones(len(values)))
     training, validation = split_validation(table, 0.25, None, np.random.RandomState(0))
-    model = PNNRegressor("glasso", **MEDIAN).fit(values, y)
+    model = PNNRegressor("glasso", **quick | SPLIT, missing="median").fit(values, y)
     np.testing.assert_array_equal(model.medians_, np.nanmedian(training.X, axis=0))
     far = values.copy()
     far[np.isin(values[:, 0], validation.X[:, 0]), 1:] += 1e6  # the rows are sorted by the first column
-    blown = PNNRegressor("glasso", **MEDIAN).fit(far, y)
+    blown = PNNRegressor("glasso", **quick | SPLIT, missing="median").fit(far, y)
     np.testing.assert_array_equal(model.medians_, blown.medians_)
     np.testing.assert_array_equal(model.precision_, blown.precision_)
 
 
-def test_without_missing_values_the_fit_is_the_same(gaussian):
-    plain, asked = (PNNRegressor(**kw).fit(gaussian.X, gaussian.y) for kw in (QUICK, MEDIAN))
+@both_recipes
+def test_without_missing_values_the_fit_is_the_same(gaussian, quick):
+    plain, asked = (PNNRegressor(**kw).fit(gaussian.X, gaussian.y) for kw in (quick, quick | {"missing": "median"}))
     assert same_fit(plain, asked)
     assert plain.medians_ is None
     assert not asked.n_missing_.any()
 
 
-def test_a_column_may_be_missing_only_in_new_rows(gaussian):
-    model = PNNRegressor(**MEDIAN).fit(gaussian.X, gaussian.y)
+@both_recipes
+def test_a_column_may_be_missing_only_in_new_rows(gaussian, quick):
+    model = PNNRegressor(**quick, missing="median").fit(gaussian.X, gaussian.y)
     new = gaussian.X.iloc[:5].assign(x3=np.nan)
     np.testing.assert_array_equal(model.predict(new), model.predict(new.assign(x3=model.medians_[3])))
 
 
-def test_weights_count_rows_and_their_order_does_not_matter(gaussian, holes):
+@both_recipes
+def test_weights_count_rows_and_their_order_does_not_matter(gaussian, quick, holes):
     X, y = holes.to_numpy(), gaussian.y.to_numpy()
     weight = np.random.default_rng(0).integers(0, 3, len(X))
-    weighted = PNNRegressor(**MEDIAN).fit(X, y, sample_weight=weight)
-    repeated = PNNRegressor(**MEDIAN).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    weighted = PNNRegressor(**quick, missing="median").fit(X, y, sample_weight=weight)
+    repeated = PNNRegressor(**quick, missing="median").fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     assert same_fit(weighted, repeated)
     order = np.random.default_rng(0).permutation(len(X))
-    assert same_fit(PNNRegressor(**MEDIAN).fit(X, y), PNNRegressor(**MEDIAN).fit(X[order], y[order]))
+    assert same_fit(
+        PNNRegressor(**quick, missing="median").fit(X, y),
+        PNNRegressor(**quick, missing="median").fit(X[order], y[order]),
+    )
 
 
 def test_equal_rows_with_missing_values_are_one_row():
@@ -112,12 +122,13 @@ def test_nullable_columns_and_none_are_missing_too(gaussian, holes):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda X: X.assign(x2=np.nan), r"Column 'x2' is missing \(NaN\) in all 90 training rows: .* drop it"),
+        (lambda X: X.assign(x2=np.nan), r"Column 'x2' is missing \(NaN\) in all \d+ training rows: .* drop it"),
         (lambda X: X.assign(x2=X.x2.fillna(np.inf)), r"infinity in \d+ of 120 rows \(column 'x2'"),
     ],
 )
-def test_what_no_median_can_mend_is_refused(gaussian, holes, change, sentence):
-    model = PNNRegressor(**MEDIAN)
+@both_recipes
+def test_what_no_median_can_mend_is_refused(gaussian, quick, holes, change, sentence):
+    model = PNNRegressor(**quick, missing="median")
     with pytest.raises(InputError, match=sentence):
         model.fit(change(holes), gaussian.y)
     assert not hasattr(model, "n_missing_")
@@ -128,8 +139,9 @@ def test_an_unknown_word_is_refused():
         PNNRegressor(missing="mean").fit(np.eye(9), np.arange(9))
 
 
-def test_what_was_fitted_counts_not_what_was_set_later(gaussian, holes):
-    model = PNNRegressor(**MEDIAN).fit(holes, gaussian.y)
+@both_recipes
+def test_what_was_fitted_counts_not_what_was_set_later(gaussian, quick, holes):
+    model = PNNRegressor(**quick, missing="median").fit(holes, gaussian.y)
     before = model.predict(holes)
     np.testing.assert_array_equal(model.set_params(missing="error").predict(holes), before)
     model.fit(gaussian.X, gaussian.y)
@@ -138,8 +150,9 @@ def test_what_was_fitted_counts_not_what_was_set_later(gaussian, holes):
         model.set_params(missing="median").predict(holes)
 
 
-def test_it_cross_validates(gaussian, holes):
-    model = PNNRegressor(missing="median", random_state=0)
+@both_recipes
+def test_it_cross_validates(gaussian, quick, holes):
+    model = PNNRegressor(**LEARNS[quick["recipe"]], missing="median", random_state=0)
     assert cross_val_score(model, holes, gaussian.y, cv=3, error_score="raise").mean() > 0.3
     assert clone(model).missing == "median"
 
@@ -152,13 +165,19 @@ def test_scikit_learn_is_told():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([PNNRegressor(missing="median"), PNNClassifier(missing="median")])
+@parametrize_with_checks(
+    [
+        *(PNNRegressor(**few, missing="median") for few in LEARNS.values()),
+        *(PNNClassifier(**few, missing="median") for few in LEARNS.values()),
+    ]
+)
 def test_check_estimator(estimator, check):
     check(estimator)
 
 
-def test_save_load_predict_is_bit_identical(gaussian, holes, tmp_path):
-    model = PNNRegressor(**MEDIAN).fit(holes, gaussian.y)
+@both_recipes
+def test_save_load_predict_is_bit_identical(gaussian, quick, holes, tmp_path):
+    model = PNNRegressor(**quick, missing="median").fit(holes, gaussian.y)
     model.save(tmp_path / "m")
     again = load(tmp_path / "m")
     np.testing.assert_array_equal(again.medians_, model.medians_)
@@ -182,13 +201,23 @@ def rewrite(folder, change) -> None:
 
 
 def test_a_folder_from_before_missing_values_loads(gaussian, holes, tmp_path):
-    """Format version 1 is what an older precisionnet wrote: no parameter, no counts, no medians."""
+    """Format version 1 is what an older precisionnet wrote: one network, no recipe, no parameter, no counts, no medians."""
 
     def to_version_1(document, tensors):
         document["format_version"] = 1
-        del document["parameters"]["missing"], tensors["n_missing_"]
+        later = [
+            p.name for p in PARAMETERS if p.name in ("recipe", "missing") or document["parameters"][p.name] is None
+        ]
+        for name in later:
+            document["parameters"].pop(name)
+        tensors.update({name: value[0] for name, value in tensors.items() if name.startswith("network.")})
+        first = tensors["network.readout.perceptron.0.weight"]  # its inputs stood node by node
+        by_node = first.reshape(-1, 8, 8).transpose(1, 2).reshape(first.shape).contiguous()
+        tensors["network.readout.perceptron.0.weight"] = by_node
+        for name in ("n_missing_", "shifts_", *(name for name in tensors if name.startswith("calibration."))):
+            del tensors[name]
 
-    model = PNNRegressor(**QUICK).fit(gaussian.X, gaussian.y)
+    model = PNNRegressor(**QUICK["paper"]).fit(gaussian.X, gaussian.y)
     model.save(tmp_path / "m")
     rewrite(tmp_path / "m", to_version_1)
     old = load(tmp_path / "m")

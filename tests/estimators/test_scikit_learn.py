@@ -17,15 +17,26 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from precisionnet import PNNClassifier, PNNRegressor
 
+FEW = {"standard": {"n_members": 2, "max_epochs": 20}, "paper": {"recipe": "paper"}}
+"""Small enough to be checked in a moment, large enough to learn the tables of the checks."""
+
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([PNNRegressor(), PNNClassifier()])
+@parametrize_with_checks([kind(**few) for kind in (PNNRegressor, PNNClassifier) for few in FEW.values()])
 def test_check_estimator(estimator, check):
     check(estimator)
 
 
-def test_pipeline_and_grid_search(gaussian):
-    pipeline = make_pipeline(RobustScaler(), PNNRegressor(max_epochs=4, random_state=0))
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([PNNRegressor(), PNNClassifier()])
+def test_check_estimator_as_it_comes(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("few", FEW.values(), ids=FEW)
+def test_pipeline_and_grid_search(gaussian, few):
+    pipeline = make_pipeline(RobustScaler(), PNNRegressor(**few, random_state=0))
     grid = GridSearchCV(pipeline, {"pnnregressor__order": [1, 2], "pnnregressor__l1_scale": [0.5, 2.0]}, cv=2)
     grid.fit(gaussian.X, gaussian.y)
     assert grid.best_score_ > 0.3
@@ -33,8 +44,9 @@ def test_pipeline_and_grid_search(gaussian):
 
 
 @pytest.mark.slow
-def test_cross_val_predict_is_the_same_in_one_process_and_in_two(gaussian):
-    model = PNNRegressor(max_epochs=3, random_state=0)
+@pytest.mark.parametrize("few", FEW.values(), ids=FEW)
+def test_cross_val_predict_is_the_same_in_one_process_and_in_two(gaussian, few):
+    model = PNNRegressor(**few, random_state=0)
     alone = cross_val_predict(model, gaussian.X, gaussian.y, cv=3)
     together = cross_val_predict(model, gaussian.X, gaussian.y, cv=3, n_jobs=2)
     np.testing.assert_array_equal(alone, together)
@@ -42,9 +54,10 @@ def test_cross_val_predict_is_the_same_in_one_process_and_in_two(gaussian):
 
 
 @pytest.mark.parametrize(("load", "floor"), [(load_iris, 0.9), (load_breast_cancer, 0.9)])
-def test_classifies_real_tables(load, floor):
+@pytest.mark.parametrize("few", FEW.values(), ids=FEW)
+def test_classifies_real_tables(load, floor, few):
     X, y = load(return_X_y=True, as_frame=True)
-    model = PNNClassifier(random_state=0)
+    model = PNNClassifier(**few, random_state=0)
     proba = cross_val_predict(model, X, y, cv=3, method="predict_proba")
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     assert (proba.argmax(axis=1) == y).mean() > floor
@@ -58,6 +71,15 @@ def test_clone_keeps_every_parameter():
 @pytest.mark.slow
 def test_the_check_that_needs_scipys_array_interface_passes_too():
     """scikit-learn skips it unless SciPy is imported with its array API switched on: a process of its own."""
-    command = [sys.executable, "-m", "pytest", __file__, "-k", "check_array_api_input", "-p", "no:cacheprovider"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        __file__,
+        "-k",
+        "test_check_estimator and not as_it_comes and check_array_api_input",
+        "-p",
+        "no:cacheprovider",
+    ]
     done = subprocess.run(command, env=os.environ | {"SCIPY_ARRAY_API": "1"}, capture_output=True, text=True)
-    assert "2 passed" in done.stdout, done.stdout
+    assert "4 passed" in done.stdout, done.stdout

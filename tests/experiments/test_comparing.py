@@ -5,14 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
 
 from precisionnet.errors import InputError
 from precisionnet.experiments import compare
-from precisionnet.experiments.comparing import compare_experiment
-from precisionnet.experiments.config import Tuning
+from precisionnet.experiments.comparing import QUICK_GRID, _as_dataset, compare_experiment
+from precisionnet.experiments.config import PAPER_GRID, STANDARD_GRID, Tuning
+from precisionnet.experiments.methods.registry import PAPER_METHODS, methods_for
 from precisionnet.experiments.runner.json_values import digest
 
 TINY = {"n_layers": [1], "n_filters": [2], "order": [1], "l1_scale": [0.5, 1.0], "max_epochs": [1]}
+TINY |= {"n_members": [2], "input_noise": [0.3]}
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +43,50 @@ def test_a_row_a_method_and_repeat(table):
     assert list(again["mae"]) == list(rows.loc[rows["method"] == "ridge", "mae"])
     other = compare(*table, methods=["ridge"], repeats=2, random_state=2, jobs=1)
     assert not np.isclose(other["mae"], again["mae"]).any()
+
+
+def test_both_readouts_side_by_side(table):
+    networks = TINY | {"l1_scale": [1.0]}
+    rows = compare(*table, methods=["joint", "joint_mlp", "vnn", "vnn_mlp"], repeats=1, networks=networks, jobs=1)
+    rows = rows.set_index("method")
+    assert rows["mae"].nunique() == 4
+    assert rows.loc[["joint", "joint_mlp"], "edges"].notna().all()
+    assert rows.loc[["vnn", "vnn_mlp"], "edges"].isna().all()
+    assert [rows.loc[name, "parameters"].get("readout") for name in ("joint", "joint_mlp")] == [None, "mlp"]
+    assert all(row["recipe"] == "standard" for row in rows["parameters"])
+
+
+def test_methods_and_grid_where_nothing_is_said(gaussian):
+    first = compare_experiment(gaussian, "regression", repeats=1)
+    assert first.config["methods"] == list(methods_for("regression"))
+    assert first.config["networks"] == STANDARD_GRID
+    assert first.config["fixed"]["max_epochs"] == 60
+    paper = compare_experiment(gaussian, "regression", repeats=1, networks={"recipe": ["paper"]})
+    assert paper.config["networks"] == PAPER_GRID
+    assert set(PAPER_METHODS) < set(paper.config["methods"])
+    assert not {"joint_mlp", "vnn_mlp"} & set(paper.config["methods"])  # they would be joint and vnn once more
+    assert paper.config["fixed"]["readout"] == "mlp"
+    assert paper.config["fixed"]["coupling"] == 10.0
+    assert paper.config["rungs"] != first.config["rungs"]
+    quick = compare_experiment(gaussian, "regression", repeats=1, networks=QUICK_GRID)
+    assert all(len(values) == 1 for values in quick.config["networks"].values())
+    assert "n_members" not in quick.config["networks"]
+
+
+def test_nothing_tuned(table):
+    small = {"max_epochs": [2], "n_members": [2]}
+    rows = compare(*table, methods=["joint", "svr", "median"], repeats=1, tuning=Tuning("none"), networks=small, jobs=1)
+    rows = rows.set_index("method")
+    assert (rows["n_candidates"] == 1).all()
+    assert rows.loc["joint", "parameters"] == {"recipe": "standard", "max_epochs": 2, "n_members": 2}
+    assert rows.loc["svr", "parameters"] == {}
+    X, y = table
+    experiment = compare_experiment(_as_dataset(X, y, None), "regression", ["joint", "svr"], 1, tuning=Tuning("none"))
+    assert experiment.about["tuned"] is False
+    assert experiment.config["spaces"] == {"joint": {"recipe": ["standard"]}, "svr": {}}
+    sides = experiment.work.source.sides(experiment.jobs[-1])
+    user = make_pipeline(StandardScaler(), SVR()).fit(sides.train.X, sides.train.y)
+    assert rows.loc["svr", "mae"] == pytest.approx(np.abs(user.predict(sides.test.X) - sides.test.y).mean())
 
 
 def test_classes_and_people(table):
@@ -86,6 +135,8 @@ def test_test_rows_do_not_move_what_is_chosen(gaussian):
         ({"networks": {"n_layer": [1]}}, "did you mean"),
         ({"networks": {"missing": ["error"]}}, "missing"),
         ({"networks": {"order": []}}, "list of values"),
+        ({"networks": {"order": [1, 2]}, "tuning": Tuning("none")}, "nothing is tuned: name one"),
+        ({"networks": {"recipe": ["standard", "paper"]}}, "run an experiment of each"),
         ({"jobs": 0}, "jobs must be a whole number"),
         ({"groups": [1, 2]}, "a row each for every sample"),
     ],
@@ -118,5 +169,7 @@ def test_the_hash_is_of_what_can_change_a_number(gaussian, monkeypatch):
     assert config_hash(networks=dict(reversed(TINY.items()))) == first
     assert config_hash(networks=TINY | {"coupling": [1.0]}) != first
     assert config_hash(networks=TINY, tuning=Tuning(race=False)) != first
-    monkeypatch.setattr("precisionnet.experiments.tune_and_test.RUNGS", {0.5: 0.5})
+    assert config_hash(networks=TINY | {"recipe": ["paper"]}) != first
+    assert config_hash(networks=QUICK_GRID) != config_hash(tuning=Tuning("none"))
+    monkeypatch.setattr("precisionnet.experiments.tune_and_test.RUNGS", {"standard": {0.5: 0.5}})
     assert config_hash(networks=TINY) != first

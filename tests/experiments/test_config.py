@@ -7,7 +7,16 @@ import json
 import pytest
 
 from precisionnet.errors import InputError
-from precisionnet.experiments.config import CONFIGS, PAPER_GRID, Config, Tuning, builtin, load_config
+from precisionnet.experiments.config import (
+    CONFIGS,
+    PAPER_GRID,
+    STANDARD_GRID,
+    Config,
+    Tuning,
+    builtin,
+    checked_networks,
+    load_config,
+)
 
 SYNTHETIC = """
 name = "small"
@@ -129,6 +138,8 @@ MISTAKES = {
     "graph": ("n_samples = 100", 'n_samples = 100\ngraph = "chian"', r"data.graph must be one of .*did you mean 'chain'"),
     "value out of range": ("order = [1, 2]", "order = [0]", r"networks.order must be a whole number at least 1"),
     "a lone value": ("order = [1, 2]", "order = 1", r"networks.order must be a list of values"),
+    "two recipes": ("order = [1, 2]", 'recipe = ["standard", "paper"]', r"networks.recipe names two recipes"),
+    "nothing tuned": ('"optuna"', '"none"', r"networks.order has several values, and nothing is tuned"),
     "no value": ("order = [1, 2]", "order = []", r"networks.order must be a list of values"),
     "expected": ('full = "a minute"', "full = 3", r"expected.full must be text"),
     "not TOML": ("repeats = 3", "repeats = ", r"is not TOML: .*line 5"),
@@ -180,11 +191,20 @@ def test_a_config_made_in_python_is_checked_as_well():
         Tuning(race="yes")  # type: ignore[arg-type]
 
 
+def test_a_grid_is_that_of_its_recipe():
+    assert checked_networks({}) == PAPER_GRID
+    assert checked_networks({}, "standard") == STANDARD_GRID
+    assert checked_networks({"recipe": ["standard"]}) == STANDARD_GRID
+    assert checked_networks({"recipe": ["paper"], "order": [1]}, "standard") == PAPER_GRID | {"order": [1]}
+    assert checked_networks({"order": [1]}, "standard", tuned=False) == {"recipe": ["standard"], "order": [1]}
+
+
 def test_what_comes_with_the_package():
     names = {path.stem for path in CONFIGS.glob("*.toml")}
     assert names == {"abide", "adni", "ants", "synthetic", "theorem"}
     for name in names:
         full, quick = load_config(builtin(name)), load_config(builtin(name), quick=True)
+        assert full.networks["recipe"] == quick.networks["recipe"] == ["paper"]
         assert full.name == quick.name
         assert full.hashed() != quick.hashed()
     with pytest.raises(InputError, match="no experiment 'abdie' .did you mean 'abide'"):

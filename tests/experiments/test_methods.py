@@ -8,10 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.decomposition import PCA
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
 
 from precisionnet import PNNRegressor
 from precisionnet.errors import InputError
-from precisionnet.experiments.config import PAPER_GRID
+from precisionnet.experiments.config import PAPER_GRID, STANDARD_GRID
 from precisionnet.experiments.methods import early_stopping, plain_models
 from precisionnet.experiments.methods.candidate import Part, Sides
 from precisionnet.experiments.methods.plain import PlainCandidate
@@ -21,12 +29,14 @@ from precisionnet.experiments.methods.registry import (
     TRIVIAL,
     check_methods,
     methods_for,
+    quick_methods,
 )
-from precisionnet.experiments.methods.searching import combinations, search_grid
+from precisionnet.experiments.methods.searching import RUNGS, combinations, search_grid
 from precisionnet.experiments.metrics import judge
-from precisionnet.parameters import BY_NAME
+from precisionnet.parameters import BY_NAME, RECIPES
 
 TASKS = ("regression", "classification")
+NETWORKS = ("joint", "naive", "glasso", "sample", "vnn")
 PLAIN = [(name, task) for task in TASKS for name in methods_for(task) if METHODS[name].family == "plain"]
 
 
@@ -144,7 +154,8 @@ def test_targets_of_any_unit_are_predicted_alike():
 
 def test_the_search_tunes_a_plain_method():
     given = sides("regression")
-    found = search_grid(lambda p: PlainCandidate("ridge", p, given), METHODS["ridge"].space("regression", {}))
+    space = METHODS["ridge"].space("regression", {})
+    found = search_grid(lambda p: PlainCandidate("ridge", p, given), space, RUNGS["standard"])
     scores = [trial["validation"] for trial in found.trials]
     assert len(scores) == 25
     assert found.best.advance(1) == min(scores)
@@ -182,32 +193,97 @@ def test_a_column_without_any_training_value_is_no_obstacle():
 
 
 def test_the_order_of_every_table():
-    assert list(METHODS)[:6] == list(PAPER_METHODS)
-    assert methods_for("regression") == (*PAPER_METHODS, "ridge", "svr", "gp", "hist_gb", "median")
-    assert methods_for("classification") == (*PAPER_METHODS, "logistic", "svc", "gp", "hist_gb", "majority")
+    networks = (*NETWORKS, *(f"{name}_mlp" for name in NETWORKS), "pca_mlp")
+    assert (*NETWORKS, "pca_mlp") == PAPER_METHODS
+    assert methods_for("regression") == (*networks, "ridge", "svr", "gp", "hist_gb", "median")
+    assert methods_for("classification") == (*networks, "logistic", "svc", "gp", "hist_gb", "majority")
+    quick = ("joint", "glasso", "vnn", "joint_mlp", "pca_mlp")
+    assert quick_methods("regression") == (*quick, "ridge", "svr", "gp", "hist_gb", "median")
 
 
 def test_networks_get_the_part_of_the_grid_they_use():
-    sizes = {name: len(combinations(METHODS[name].space("regression", PAPER_GRID))) for name in PAPER_METHODS[:5]}
-    assert sizes == {"joint": 54, "naive": 54, "glasso": 54, "sample": 18, "vnn": 18}
+    assert sizes(PAPER_GRID) == {"joint": 54, "naive": 54, "glasso": 54, "sample": 18, "vnn": 18}
     grid = {**PAPER_GRID, "coupling": [1.0, 10.0], "task_steps": [5, 20], "task_weight": [0.3, 0.5]}
-    sizes = {name: len(combinations(METHODS[name].space("regression", grid))) for name in PAPER_METHODS[:5]}
-    assert sizes == {"joint": 54 * 8, "naive": 54 * 2, "glasso": 54 * 2, "sample": 18 * 2, "vnn": 18 * 2}
+    assert sizes(grid) == {"joint": 54 * 8, "naive": 54 * 2, "glasso": 54 * 2, "sample": 18 * 2, "vnn": 18 * 2}
+    assert sizes(STANDARD_GRID) == dict.fromkeys(NETWORKS, 2)
+    more = STANDARD_GRID | {"l1_scale": [1.0, 5.0], "task_steps": [5, 20], "theta_every": [1, 5]}
+    assert sizes(more)["joint"] == 8
 
 
-@pytest.mark.parametrize("method", ["naive", "glasso", "sample", "vnn"])
-def test_what_is_left_out_of_a_networks_grid_changes_no_prediction(method, gaussian):
+def sizes(grid: dict) -> dict[str, int]:
+    found = {name: len(combinations(METHODS[name].space("regression", grid))) for name in NETWORKS}
+    assert found == {name: len(combinations(METHODS[f"{name}_mlp"].space("regression", grid))) for name in NETWORKS}
+    return found
+
+
+def test_a_readout_in_the_grid_is_for_the_plain_names_alone():
+    grid = {"recipe": ["standard"], "readout": ["mean", "mlp"]}
+    assert METHODS["joint"].space("regression", grid)["readout"] == ["mean", "mlp"]
+    assert METHODS["joint_mlp"].space("regression", grid)["readout"] == ["mlp"]
+    assert METHODS["joint_mlp"].space("regression", {"recipe": ["standard"]}, tuned=False) == {
+        "recipe": ["standard"],
+        "readout": ["mlp"],
+    }
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("method", NETWORKS)
+def test_what_is_left_out_of_a_networks_grid_changes_no_prediction(method, recipe, gaussian):
     """Each such parameter, far from its default, in a real fit."""
     far = {"coupling": 1.0, "task_steps": 3, "theta_steps": 3, "step1": "paper", "predict_on": "sparse"}
-    far |= {"l1_scale": 9.0, "l1_penalty": 0.5, "ridge": 0.1, "spectral_bound": 1.5}
-    used = METHODS[method].space("regression", {name: [value] for name, value in far.items()})
+    far |= {"l1_scale": 9.0, "l1_penalty": 0.5, "ridge": 0.1, "spectral_bound": 1.5, "theta_every": 1, "patience": 1}
+    far |= {"input_noise": 0.7, "batch_size": 16}
+    used = METHODS[method].space("regression", {"recipe": [recipe], **{name: [value] for name, value in far.items()}})
     left_out = {name: value for name, value in far.items() if name not in used}
     assert left_out
     assert set(far) <= set(BY_NAME)
     X, y = gaussian.X, gaussian.y
-    plain = PNNRegressor(method, max_epochs=2, random_state=0).fit(X, y)
-    other = PNNRegressor(method, max_epochs=2, random_state=0, **left_out).fit(X, y)
+    small = {"recipe": recipe, "max_epochs": 2, "n_members": 1, "random_state": 0}
+    plain = PNNRegressor(method, **small).fit(X, y)
+    other = PNNRegressor(method, **small, **left_out).fit(X, y)
     np.testing.assert_array_equal(plain.predict(X), other.predict(X))
+
+
+DEFAULTS = {
+    ("pca_mlp", "regression"): make_pipeline(PCA(), MLPRegressor(random_state=0)),
+    ("pca_mlp", "classification"): make_pipeline(PCA(), MLPClassifier(random_state=0)),
+    ("ridge", "regression"): Ridge(),
+    ("logistic", "classification"): LogisticRegression(),
+    ("svr", "regression"): SVR(C=1.0, gamma="scale", epsilon=0.1),
+    ("svc", "classification"): SVC(C=1.0, gamma="scale"),
+    ("hist_gb", "regression"): HistGradientBoostingRegressor(random_state=0),
+    ("hist_gb", "classification"): HistGradientBoostingClassifier(random_state=0),
+    ("median", "regression"): DummyRegressor(strategy="median"),
+    ("majority", "classification"): DummyClassifier(),
+}
+
+
+@pytest.mark.parametrize(("name", "task"), PLAIN)
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+def test_a_default_is_scikit_learns_on_standardised_features(name, task):
+    given = sides(task)
+    full = [replace(part, X=part.X.fillna(0.0)) for part in (given.train, given.validation)]
+    given = replace(given, train=full[0], validation=full[1])
+    assert METHODS[name].space(task, {}, tuned=False) == {}
+    candidate = PlainCandidate(name, {}, given)
+    assert np.isfinite(candidate.advance(1))
+    said = candidate.model().predict(full[1].X)
+    if name == "gp":  # the exception: this module's kernel
+        np.testing.assert_array_equal(said, plain_models._fit_gp({"kernel": "rbf"}, given).predict(full[1].X))
+        return
+    user = make_pipeline(StandardScaler(), DEFAULTS[name, task]).fit(full[0].X, full[0].y)
+    np.testing.assert_array_equal(said, user.predict(full[1].X))
+    other = PlainCandidate(name, {}, replace(given, validation=table(60, task, 9)))
+    other.advance(1)
+    np.testing.assert_array_equal(other.model().predict(full[1].X), said)
+    pickle.dumps(candidate.model())
+
+
+@pytest.mark.parametrize(("name", "task"), PLAIN)
+def test_a_default_takes_gaps_and_empty_columns(name, task):
+    given = sides(task)
+    hollow = replace(given, train=replace(given.train, X=given.train.X.assign(b=np.nan)))
+    assert np.isfinite(PlainCandidate(name, {}, hollow).advance(1))
 
 
 def test_method_names_are_checked():

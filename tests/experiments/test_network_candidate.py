@@ -12,8 +12,13 @@ from precisionnet.estimators.fitting import Fitting
 from precisionnet.experiments.methods.candidate import Part, Sides
 from precisionnet.experiments.methods.network import NetworkCandidate
 from precisionnet.joint import Starts
+from precisionnet.parameters import BY_NAME, RECIPES
 
-PARAMETERS = {"n_layers": 2, "n_filters": 3, "order": 2, "l1_scale": 0.5, "max_epochs": 4, "weight_steps": 5}
+SMALL = {"n_layers": 2, "n_filters": 3, "order": 2, "l1_scale": 0.5}
+PARAMETERS = {
+    "standard": SMALL | {"max_epochs": 3, "n_members": 2, "batch_size": 16},
+    "paper": SMALL | {"recipe": "paper", "max_epochs": 4, "weight_steps": 5},
+}
 
 
 def sides(task: str = "regression", seed: int = 3, gap: bool = False) -> Sides:
@@ -28,14 +33,16 @@ def sides(task: str = "regression", seed: int = 3, gap: bool = False) -> Sides:
 
 @pytest.mark.parametrize("method", ["joint", "naive", "glasso", "sample", "vnn"])
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_a_candidate_is_the_public_fit_to_the_bit(method, task):
-    rows = sides(task)
-    candidate = NetworkCandidate(method, PARAMETERS, rows)
-    for epoch in range(1, 5):
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_candidate_is_the_public_fit_to_the_bit(method, task, recipe):
+    rows, parameters = sides(task), PARAMETERS[recipe]
+    candidate = NetworkCandidate(method, parameters, rows)
+    assert candidate.max_epochs == parameters["max_epochs"]
+    for epoch in range(1, candidate.max_epochs + 1):
         score = candidate.advance(epoch)
     model = candidate.model()
     kind = PNNRegressor if task == "regression" else PNNClassifier
-    public = kind(method, **PARAMETERS, random_state=rows.seed).fit(
+    public = kind(method, **parameters, random_state=rows.seed).fit(
         rows.train.X, rows.train.y, X_val=rows.validation.X, y_val=rows.validation.y
     )
     np.testing.assert_array_equal(model.precision_, public.precision_)
@@ -50,8 +57,25 @@ def test_a_candidate_is_the_public_fit_to_the_bit(method, task):
     assert candidate.done
 
 
+@pytest.mark.parametrize("method", ["joint", "vnn"])
+def test_a_flat_readout_is_the_method_with_that_readout(method):
+    rows, parameters = sides(), PARAMETERS["standard"]
+    said = []
+    for name, given in ((f"{method}_mlp", {"readout": "mean"}), (method, {"readout": "mlp"}), (method, {})):
+        candidate = NetworkCandidate(name, parameters | given, rows)
+        candidate.advance(3)
+        said.append(candidate.model().predict(rows.validation.X))
+    np.testing.assert_array_equal(said[0], said[1])
+    assert not np.allclose(said[0], said[2])
+
+
+def test_epochs_nobody_set_are_the_recipes():
+    assert NetworkCandidate("glasso", {"n_members": 1}, sides()).max_epochs == BY_NAME["max_epochs"].of("standard")
+    assert NetworkCandidate("glasso", {"recipe": "paper"}, sides()).max_epochs == BY_NAME["max_epochs"].of("paper")
+
+
 def test_missing_values_are_filled_from_the_training_rows():
-    candidate = NetworkCandidate("glasso", PARAMETERS, sides(gap=True))
+    candidate = NetworkCandidate("glasso", PARAMETERS["standard"], sides(gap=True))
     assert np.isfinite(candidate.advance(2))
     assert candidate.model().medians_ is not None
 
@@ -64,7 +88,7 @@ def test_a_shared_start_is_solved_once_and_changes_nothing(monkeypatch):
     rows, shared = sides(), Starts()
     models = [
         Fitting(
-            PNNRegressor(method, l1_scale=scale, max_epochs=1, random_state=0),
+            PNNRegressor(method, l1_scale=scale, max_epochs=1, n_members=2, random_state=0),
             rows.train.X,
             rows.train.y,
             X_val=rows.validation.X,
@@ -76,7 +100,7 @@ def test_a_shared_start_is_solved_once_and_changes_nothing(monkeypatch):
     ]
     assert len(solved) == 2  # two penalties, three methods that start there
     models[2].advance()
-    alone = PNNRegressor("glasso", l1_scale=0.3, max_epochs=1, random_state=0).fit(
+    alone = PNNRegressor("glasso", l1_scale=0.3, max_epochs=1, n_members=2, random_state=0).fit(
         rows.train.X, rows.train.y, X_val=rows.validation.X, y_val=rows.validation.y
     )
     np.testing.assert_array_equal(models[2].finish().precision_, alone.precision_)
@@ -84,10 +108,10 @@ def test_a_shared_start_is_solved_once_and_changes_nothing(monkeypatch):
 
 def test_given_validation_rows_choose_the_epoch_and_train_nothing():
     rows = sides()
-    first = PNNRegressor(max_epochs=3, random_state=0)
+    first = PNNRegressor(max_epochs=3, n_members=2, random_state=0)
     first.fit(rows.train.X, rows.train.y, X_val=rows.validation.X, y_val=rows.validation.y)
     assert first.n_rows_ == {"training": 40, "validation": 20}
-    other = PNNRegressor(max_epochs=3, random_state=0)
+    other = PNNRegressor(max_epochs=3, n_members=2, random_state=0)
     other.fit(rows.train.X, rows.train.y, X_val=rows.validation.X, y_val=rows.validation.y + 100.0)
     np.testing.assert_array_equal(first.history_["train_loss"], other.history_["train_loss"])
     assert not np.allclose(first.history_["validation_loss"], other.history_["validation_loss"])

@@ -16,6 +16,7 @@ from precisionnet.errors import FitDivergedError, InputError
 from precisionnet.experiments.config import Tuning
 from precisionnet.experiments.methods import searching
 from precisionnet.experiments.methods.searching import combinations, search
+from precisionnet.parameters import RECIPES
 
 SPACE = {"a": list(range(8)), "b": list(range(5))}
 """40 combinations."""
@@ -299,6 +300,19 @@ def test_without_optuna_one_sentence_names_the_extra(monkeypatch):
         search(curves(), SPACE, OPTUNA)
 
 
-def test_rungs_are_shares_of_training():
-    assert list(searching.RUNGS) == sorted(searching.RUNGS)
-    assert all(0.0 < share < 1.0 and 0.0 < kept < 1.0 for share, kept in searching.RUNGS.items())
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_rungs_are_shares_of_training(recipe):
+    rungs = searching.RUNGS[recipe]
+    assert list(rungs) == sorted(rungs)
+    assert all(0.0 < share < 1.0 and 0.0 < kept < 1.0 for share, kept in rungs.items())
+
+
+@pytest.mark.parametrize("tuning", [Tuning(), Tuning("optuna", trials=7)])
+def test_the_standard_recipe_races_later(tuning):
+    """Eight choices of 60 epochs, as its grid has them: nobody is out before a fifth, four run to the end."""
+    space = {"a": [0, 1, 2, 3], "b": [0, 1]}
+    found = search(curves(max_epochs=60), space, tuning, recipe="standard")
+    epochs = [trial["epochs"] for trial in found.trials]
+    assert {*epochs} <= {12, 24, 60}
+    if tuning.search == "grid":
+        assert [epochs.count(epoch) for epoch in (12, 24, 60)] == [2, 2, 4]

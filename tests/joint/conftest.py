@@ -23,7 +23,7 @@ def make_problem(n: int = 3, rows: int = 12, seed: int = 0, **changes) -> Proble
     emp_cov = sample_covariance(X)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = PrecisionNetwork(n, n_layers=1, n_filters=2, order=2, readout_width=0).double()
+        network = PrecisionNetwork(n, n_filters=2, order=2, readout="mlp", readout_width=0).double()
     defaults = {
         "network": network,
         "rows": Rows(torch.from_numpy(X).unsqueeze(-1), torch.from_numpy(y), torch.ones(rows, dtype=torch.float64)),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 import torch
 
 from precisionnet.nn import PrecisionNetwork
+from precisionnet.parameters import BY_NAME
 from tests.conftest import random_shift
 
 
@@ -42,7 +45,7 @@ def test_weights_of_a_mean_network_load_into_one_for_another_number_of_nodes():
 
 
 def test_flattened_readout_belongs_to_its_nodes():
-    network = PrecisionNetwork(5, n_outputs=3)
+    network = PrecisionNetwork(5, n_outputs=3, readout="mlp")
     assert network(torch.randn(4, 5, 1), torch.eye(5)).shape == (4, 3)
     with pytest.raises(RuntimeError):
         network(torch.randn(4, 6, 1), torch.eye(6))
@@ -54,15 +57,21 @@ def test_flattened_readout_belongs_to_its_nodes():
 
 def test_output_is_the_equations_written_out(generator):
     """One layer by hand: filter, batch normalisation over rows and nodes, ReLU, linear readout."""
-    network = PrecisionNetwork(4, n_layers=1, n_filters=3, order=1, readout_width=0).double().train()
+    network = PrecisionNetwork(4, n_filters=3, order=1, readout="mlp", readout_width=0).double().train()
     shift = random_shift(4, generator)
     x = torch.randn(6, 4, 1, generator=generator, dtype=torch.float64)
     h0, h1 = network.filters[0].weight
     z = x @ h0 + (shift @ x) @ h1
     z = (z - z.mean(dim=(0, 1))) / torch.sqrt(z.var(dim=(0, 1), correction=0) + 1e-5)
     linear = network.readout.perceptron[0]
-    expected = torch.relu(z).reshape(6, -1) @ linear.weight.T + linear.bias
+    expected = torch.relu(z).transpose(1, 2).reshape(6, -1) @ linear.weight.T + linear.bias
     torch.testing.assert_close(network(x, shift), expected, rtol=0, atol=1e-12)
+
+
+def test_the_defaults_are_those_of_the_paper():
+    defaults = inspect.signature(PrecisionNetwork).parameters
+    for name in ("n_layers", "n_filters", "order", "readout", "readout_width", "activation"):
+        assert defaults[name].default == BY_NAME[name].of("paper")
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

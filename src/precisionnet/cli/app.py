@@ -5,13 +5,13 @@ from __future__ import annotations
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from precisionnet._version import __version__
 from precisionnet.cli.datasets import app as datasets_app
-from precisionnet.cli.experiments import Jobs, Quick, Scheduler, Seed
+from precisionnet.cli.experiments import Defaults, Jobs, Quick, Scheduler, Seed
 from precisionnet.cli.experiments import app as experiments_app
 from precisionnet.cli.options import with_model_parameters
 from precisionnet.cli.precheck import (
@@ -22,7 +22,9 @@ from precisionnet.cli.precheck import (
     check_out,
     check_parameters,
     check_search,
+    check_target,
     check_workers,
+    named_cohort,
 )
 from precisionnet.cli.table_options import (
     CompleteRows,
@@ -37,6 +39,11 @@ from precisionnet.cli.table_options import (
 )
 from precisionnet.errors import PrecisionNetError
 from precisionnet.inputs import refuse_missing_table
+
+if TYPE_CHECKING:
+    from precisionnet.datasets import Dataset
+    from precisionnet.datasets.checks import Finding
+    from precisionnet.types import TaskName
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -108,6 +115,10 @@ def predict(
         typer.Option("--output", "-o", metavar="FILE", help="csv, tsv or parquet; standard output if not given."),
     ] = None,
     id_column: IdColumn = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="Add columns lower and upper that hold this share of targets, 0.95 say."),
+    ] = None,
 ) -> None:
     """Predict the rows of a new table; columns are matched by name."""
     check_ending(output)
@@ -116,7 +127,7 @@ def predict(
     check_model(model)
     from precisionnet.cli.predict import run_predict
 
-    run_predict(model, tables, output, id_column)
+    run_predict(model, tables, output, id_column, interval)
 
 
 @app.command()
@@ -139,8 +150,13 @@ app.add_typer(datasets_app, name="datasets")
 
 @app.command()
 def compare(
-    tables: Tables,
-    target: Annotated[str, typer.Option(metavar="COL", help="Column to predict.")],
+    tables: Annotated[
+        list[str],
+        typer.Argument(metavar="TABLE", help="csv, tsv, parquet or xlsx, several are joined; or abide, ants or adni."),
+    ],
+    target: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column to predict; age for abide, ants and adni.")
+    ] = None,
     methods: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="Methods to compare; all that can do it if not given.")
     ] = None,
@@ -160,7 +176,12 @@ def compare(
     format: Format = "auto",
     regions: Regions = "all",
     complete_rows: CompleteRows = False,
+    data: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Where abide, ants or adni is; the first two are fetched if not given."),
+    ] = None,
     quick: Quick = False,
+    defaults: Defaults = False,
     search: Annotated[
         str, typer.Option(metavar="[grid|optuna]", help="Try every combination of parameters, or a budget of trials.")
     ] = "grid",
@@ -177,20 +198,34 @@ def compare(
     """Should I use this here? Tune and test every method on the same splits of your table, and say so."""
     check_fit(task, 0.2)
     check_out(out)
-    check_search(repeats, search, trials)
+    check_search(repeats, search, trials, defaults=defaults)
     check_workers(jobs, scheduler)
-    for table in tables:
+    check_data(data)
+    cohort = named_cohort(tables)
+    check_target(target, cohort, data)
+    for table in tables if cohort is None else ():
         refuse_missing_table(table)
-    loading = load_options(target, id_column, person, site, drop, format, regions)
-    from precisionnet.cli.prepare import prepare
+    rows: Dataset
+    findings: list[Finding] = []
+    about: dict[str, str] = {}
+    kind: TaskName = "regression"
+    if cohort is not None:
+        from precisionnet.cli.compare import prepare_cohort
 
-    data, kind, findings = prepare(tables, loading, task, complete_rows=complete_rows, missing="median", strict=False)
+        rows, about = prepare_cohort(cohort, None if data is None else Path(data))
+    else:
+        loading = load_options(target, id_column, person, site, drop, format, regions)
+        from precisionnet.cli.prepare import prepare
+
+        rows, kind, findings = prepare(
+            tables, loading, task, complete_rows=complete_rows, missing="median", strict=False
+        )
     from precisionnet.cli.compare import run_compare
 
     names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
     source = " + ".join(Path(table).name for table in tables)
     run_compare(
-        data,
+        rows,
         findings,
         kind,
         names,
@@ -203,7 +238,9 @@ def compare(
         jobs,
         scheduler,
         quick=quick,
-        guessed=task == "auto",
+        guessed=task == "auto" and cohort is None,
+        defaults=defaults,
+        about=about,
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from precisionnet.cli import console
 from precisionnet.cli.experiments import run_write_print
@@ -12,6 +13,7 @@ from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
 from precisionnet.experiments.comparing import QUICK_GRID, compare_experiment
 from precisionnet.experiments.config import Tuning
+from precisionnet.experiments.methods.registry import quick_methods
 from precisionnet.types import TaskName
 
 QUICK_REPEATS, REPEATS = 2, 5
@@ -22,6 +24,15 @@ def filled(data: Dataset) -> list[str]:
     if not data.X.isna().any(axis=None):
         return []
     return ["Missing values are filled with their column's median of the training rows; boosting takes them as gaps."]
+
+
+def prepare_cohort(cohort: str, folder: Path | None) -> tuple[Dataset, dict[str, str]]:
+    """The rows of a cohort we know, fetched where they are not in the folder, and what its page says of them."""
+    from precisionnet.experiments.paper.cohorts import cohort_about, load_cohort
+
+    with console.working(f"loading {cohort}"):
+        data = load_cohort(cohort, folder)
+    return data, cohort_about(cohort)
 
 
 def run_compare(
@@ -40,8 +51,12 @@ def run_compare(
     *,
     quick: bool,
     guessed: bool,
+    defaults: bool = False,
+    about: Mapping[str, Any] | None = None,
 ) -> None:
-    """Build, run, write, print."""
+    """Build, run, write, print; ``about`` is what the page says differently."""
+    if methods is None and quick:
+        methods = list(quick_methods(task))
     told = [*data.notes, *(finding.sentence for finding in findings if finding.level != "note")]
     experiment = compare_experiment(
         replace(data, notes=(*told, *filled(data))),
@@ -49,9 +64,10 @@ def run_compare(
         methods,
         repeats if repeats is not None else QUICK_REPEATS if quick else REPEATS,
         seed,
-        tuning=Tuning(search=search, **({} if trials is None else {"trials": trials})),  # type: ignore[arg-type]
-        networks=QUICK_GRID if quick else None,
+        tuning=Tuning("none" if defaults else search, **({} if trials is None else {"trials": trials})),  # type: ignore[arg-type]
+        networks=QUICK_GRID if quick and not defaults else None,
         source=source,
+        about=about,
     )
     how = f"{task} (guessed; --task sets it)" if guessed else task
     size = f"{len(data)} rows, {data.X.shape[1]} columns, {len(experiment.jobs)} fits"

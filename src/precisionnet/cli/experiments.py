@@ -30,6 +30,9 @@ Scheduler = Annotated[
     typer.Option(metavar="ADDRESS", help="A dask.distributed scheduler to run the fits on, such as tcp://host:8786."),
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of splits and fits.")]
+Defaults = Annotated[
+    bool, typer.Option("--defaults", help="Tune nothing: every method as it is when no parameter is set.")
+]
 Quick = Annotated[bool, typer.Option("--quick", help="A run of minutes: fewer repeats and fewer parameters to try.")]
 
 

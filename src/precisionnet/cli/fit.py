@@ -17,7 +17,7 @@ from precisionnet.datasets.checks import Finding
 from precisionnet.estimators.files import is_model_folder
 from precisionnet.experiments import METRIC_LABELS, HoldOut, measure
 from precisionnet.outputs import whole_folder
-from precisionnet.parameters import BY_NAME
+from precisionnet.parameters import settled
 from precisionnet.report import render
 from precisionnet.types import TaskName
 
@@ -57,7 +57,7 @@ def fit_and_write(
 ) -> HoldOut:
     """Train and write the output folder, whole or not at all."""
     with whole_folder(out, is_ours=is_fit_output) as folder:
-        with console.epochs(parameters.get("max_epochs", BY_NAME["max_epochs"].default)) as bar:
+        with console.epochs(settled(parameters)["max_epochs"]) as bar:
             result = measure(data, task, parameters, seed=seed, test_fraction=test_fraction, on_epoch=bar)
         result.model.save(folder / MODEL_FOLDER)
         _predictions(result, data.X.index).to_csv(folder / PREDICTIONS, index=False)
@@ -82,9 +82,10 @@ def print_result(result: HoldOut, out: Path, *, guessed: bool = False) -> None:
         console.note(sentence)
     model = result.model
     n, rows = int(model.n_features_in_), model.n_rows_
+    validation = f" + {rows['validation']} validation" if rows["validation"] else ""
     how = f"{result.task} (guessed; --task sets it)" if guessed else result.task
     console.say(
-        f"{result.target}: {how}, {n} columns, {rows['training']} training + {rows['validation']} validation "
+        f"{result.target}: {how}, {n} columns, {rows['training']} training{validation} "
         f"+ {len(result.test)} held-out rows"
     )
     console.say("")

@@ -32,4 +32,11 @@ def with_model_parameters(command: Callable[..., None]) -> Callable[..., None]:
 def _annotation(parameter: Parameter) -> Any:
     kind: Any = parameter.kind | None if parameter.optional or parameter.by_recipe else parameter.kind
     metavar = f"[{'|'.join(parameter.choices)}]" if parameter.choices else None
-    return Annotated[kind, typer.Option(help=parameter.help, metavar=metavar)]
+    return Annotated[kind, typer.Option(help=_help(parameter), metavar=metavar)]
+
+
+def _help(parameter: Parameter) -> str:
+    """The meaning and, where it depends on the recipe, both defaults: the option's own is None, which says nothing."""
+    if not parameter.by_recipe:
+        return parameter.help
+    return f"{parameter.help}  [default: {parameter.default}; paper: {parameter.paper}]"

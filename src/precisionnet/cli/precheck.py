@@ -9,6 +9,8 @@ from precisionnet.errors import InputError, ModelFileError
 from precisionnet.parameters import BY_NAME
 
 WRITERS = (".csv", ".tsv", ".parquet")
+COHORTS = ("abide", "ants", "adni")
+"""What ``compare`` takes in the place of a table; as ``experiments.config_data`` has them."""
 
 
 def check_parameters(parameters: dict[str, Any]) -> None:
@@ -46,8 +48,26 @@ def check_out(out: str) -> None:
         raise InputError("--out is empty: name a folder for the results.")
 
 
-def check_search(repeats: int | None, search: str, trials: int | None) -> None:
+def named_cohort(tables: list[str]) -> str | None:
+    """The cohort that stands in the place of a table; a file of that name is a table."""
+    (first, *more) = tables
+    return first if first in COHORTS and not more and not Path(first).exists() else None
+
+
+def check_target(target: str | None, cohort: str | None, data: str | None) -> None:
+    """A table needs a target, a cohort has one."""
+    if cohort is None and target is None:
+        raise InputError("--target is missing: name the column to predict.")
+    if cohort is None and data is not None:
+        raise InputError(f"--data is where the tables of {', '.join(COHORTS)} are: leave it out with a table.")
+    if cohort is not None and target not in (None, "age"):
+        raise InputError(f"{cohort} is compared on age: leave --target {target} out.")
+
+
+def check_search(repeats: int | None, search: str, trials: int | None, *, defaults: bool = False) -> None:
     """What ``compare`` takes beside columns and methods."""
+    if defaults and (search != "grid" or trials is not None):
+        raise InputError("--defaults tunes nothing, --search and --trials say how to tune: give one of them.")
     if repeats is not None and repeats < 1:
         raise InputError(f"--repeats must be at least 1, got {repeats}; 5 is usual.")
     if search not in ("grid", "optuna"):

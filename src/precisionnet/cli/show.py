@@ -35,7 +35,9 @@ def run_show(folder: str, edges: str | None) -> None:
         + ("" if model.method in ("sample", "vnn") else f"; l1 penalty {model.l1_penalty_:.3g}")
     )
     console.say(f"Epoch {model.best_epoch_} of {model.n_iter_} kept: {_kept(model)}")
-    changed = [f"{p.name}={getattr(model, p.name)}" for p in PARAMETERS if getattr(model, p.name) != p.default]
+    console.say(_networks(model))
+    settings = vars(model.settings)
+    changed = [f"{p.name}={settings[p.name]}" for p in PARAMETERS if settings[p.name] != p.of(model.recipe)]
     console.say(f"Parameters beside the defaults: {', '.join(changed) or 'none'}")
     frame = model.to_edge_frame()
     if len(frame):
@@ -51,4 +53,14 @@ def _kept(model: Any) -> str:
     row = model.history_.iloc[model.best_epoch_ - 1]
     name = "accuracy" if hasattr(model, "classes_") else "mean absolute error"
     train, validation = row["train_metric"], row["validation_metric"]
-    return f"{name} {train:.3g} in training" + ("" if np.isnan(validation) else f", {validation:.3g} in validation")
+    where = "in validation" if model.n_rows_["validation"] else "on rows left out"
+    return f"{name} {train:.3g} in training" + ("" if np.isnan(validation) else f", {validation:.3g} {where}")
+
+
+def _networks(model: Any) -> str:
+    """How many, and how far off each is on rows that it did not learn from."""
+    count = len(model.networks_)
+    words = {"oob_mae_": "mean absolute error", "oob_log_loss_": "log loss", "oob_accuracy_": "accuracy"}
+    errors = {words[name]: getattr(model, name) for name in model._oob_errors}
+    known = ", ".join(f"{word} {value:.3g}" for word, value in errors.items() if not np.isnan(value))
+    return f"{count} network{'s' if count > 1 else ''}" + (f"; out of bag: {known}" if known else "")

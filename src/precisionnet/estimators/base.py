@@ -31,13 +31,14 @@ from precisionnet.estimators.checks import (
 )
 from precisionnet.estimators.fitting import Fitting
 from precisionnet.estimators.interop import GraphInterop
-from precisionnet.estimators.rows import Table, canonical, fill, is_constant
+from precisionnet.estimators.intervals import Unseen
+from precisionnet.estimators.rows import Table, canonical, canonical_with_places, fill, is_constant
 from precisionnet.estimators.settings import Settings
 from precisionnet.joint import EnsembleResult, HistoryRow, Problem, Result, Rows, member
 from precisionnet.nn import PrecisionNetwork, scale_to_unit_norm
 from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter, settled
 from precisionnet.precision import sample_covariance, spectral_bound
-from precisionnet.types import FloatArray
+from precisionnet.types import FloatArray, IndexArray
 
 _PREDICT_ROWS = 8192
 """Rows a forward pass takes at once, so that memory does not grow with the table."""
@@ -103,7 +104,6 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         step1: str = BY_NAME["step1"].initial,
         validation_fraction: float | None = BY_NAME["validation_fraction"].initial,
         patience: int = BY_NAME["patience"].initial,
-        polish_epochs: int = BY_NAME["polish_epochs"].initial,
         missing: str = BY_NAME["missing"].initial,
         standardize: bool = BY_NAME["standardize"].initial,
         standardize_target: bool = BY_NAME["standardize_target"].initial,
@@ -140,7 +140,6 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         self.step1 = step1
         self.validation_fraction = validation_fraction
         self.patience = patience
-        self.polish_epochs = polish_epochs
         self.missing = missing
         self.standardize = standardize
         self.standardize_target = standardize_target
@@ -150,6 +149,8 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     medians_: FloatArray | None
+    _oob_errors: ClassVar[tuple[str, ...]]
+    """Names of the attributes with an error on rows left out."""
     networks_: list[PrecisionNetwork]
     """The fitted networks, one a member."""
 
@@ -227,16 +228,20 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
             if name not in given:
                 delattr(self, name)
 
-    def _checked_table(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Table, np.random.RandomState]:
+    def _checked_table(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any
+    ) -> tuple[Table, IndexArray, np.random.RandomState]:
+        """The canonical rows, which of them each given row became, and the generator of the fit."""
         refuse_text_columns(X)
         self.target_name_ = str(y.name) if isinstance(y, pd.Series) and y.name is not None else None
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, **self._target_checks)
         refuse_bad_values(X, column_names(self), self.missing)
         self.n_missing_ = np.isnan(X).sum(axis=0)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        table = canonical(X, self._encode_target(y, weight), weight, group_codes(groups, len(X)))
+        encoded = self._encode_target(y, weight)
+        table, places = canonical_with_places(X, encoded, weight, group_codes(groups, len(X)))
         refuse_few_rows(len(table))
-        return table, check_random_state(self.random_state)
+        return table, places, check_random_state(self.random_state)
 
     def _checked_validation(self, X: Any, y: Any) -> Table:
         refuse_text_columns(X)
@@ -333,8 +338,24 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         self.networks_ = [self._new_network(seed=0) for _ in states]
         for network, tensors in zip(self.networks_, states, strict=True):
             network.load_state_dict(tensors)
-            # Predictions are float64: the same row then gets the same number, to about 1e-15, whatever stands beside it.
+            # Predictions are float64: a row then gets the same number, to about 1e-15, whatever stands beside it.
             network.double().eval()
+
+    def _keep_unseen(self, unseen: Unseen, places: IndexArray) -> None:
+        """What is known of the error: the finished networks on rows that training kept from them."""
+        output = np.empty((len(unseen.table), self._n_outputs))
+        for index in np.unique(unseen.member):
+            taken = unseen.member == index
+            output[taken] = self._forward(int(index), unseen.table.X[taken]).numpy()
+        self._keep_out_of_bag(output, unseen, places)
+
+    @abstractmethod
+    def _keep_out_of_bag(self, output: FloatArray, unseen: Unseen, places: IndexArray) -> None:
+        """Out-of-bag predictions and errors, from the outputs on rows not seen in training."""
+
+    @abstractmethod
+    def _out_of_bag_errors(self, y: Any) -> FloatArray:
+        """Of each row given to fit that a member left out."""
 
     def _keep_facts(
         self, problem: Problem, history: list[HistoryRow], epoch: int, note: str, n_training: int, n_validation: int
@@ -380,14 +401,14 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         refuse_bad_values(X, column_names(self), "error" if self.medians_ is None else "median")
         if self.medians_ is not None:
             X = fill(X, self.medians_)
+        return torch.stack([self._forward(index, X) for index in range(len(self.networks_))])
+
+    def _forward(self, index: int, X: FloatArray) -> Tensor:
+        """One network's raw outputs for rows without gaps, (rows, outputs), float64."""
+        network, shift = self.networks_[index], torch.from_numpy(self.shifts_[index])
         x = torch.from_numpy(self._x_scaler.transform(X)).unsqueeze(-1)
         with torch.no_grad():
-            return torch.stack(
-                [
-                    torch.cat([network(part, shift) for part in torch.split(x, _PREDICT_ROWS)])
-                    for network, shift in zip(self.networks_, torch.from_numpy(self.shifts_), strict=True)
-                ]
-            )
+            return torch.cat([network(part, shift) for part in torch.split(x, _PREDICT_ROWS)])
 
     def _output(self, X: Any) -> FloatArray:
         """The ensemble's raw output for new rows."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
@@ -15,14 +15,23 @@ from torch.nn.functional import cross_entropy
 
 from precisionnet.errors import InputError, some
 from precisionnet.estimators.base import BasePNN
-from precisionnet.types import FloatArray
+from precisionnet.estimators.intervals import Unseen
+from precisionnet.types import FloatArray, IndexArray
 
 
 class PNNClassifier(ClassifierMixin, BasePNN):  # type: ignore[misc]
     """Precision Neural Network for two or more classes: cross-entropy.
 
     Parameters and attributes as :class:`PNNRegressor`; ``history_`` shows accuracies, and ``classes_`` are the labels.
+    In place of the out-of-bag attributes there it has
+
+    oob_decision_function_ : (n_samples, n_classes) probabilities of each row of the table given to fit, by the network
+        that left it out; NaN for rows that all networks saw or that have no weight. Not in a loaded model.
+    oob_log_loss_, oob_accuracy_ : mean negative log-probability of the true class, and share of rows whose most
+        probable class is the true one; NaN where no row was left out.
     """
+
+    _oob_errors: ClassVar[tuple[str, ...]] = ("oob_log_loss_", "oob_accuracy_")
 
     @property
     def _n_outputs(self) -> int:
@@ -65,6 +74,22 @@ class PNNClassifier(ClassifierMixin, BasePNN):  # type: ignore[misc]
     def _average(outputs: Tensor) -> Tensor:
         """The members' mean probabilities, as logarithms."""
         return outputs.log_softmax(dim=-1).logsumexp(dim=0) - math.log(len(outputs))
+
+    def _keep_out_of_bag(self, output: FloatArray, unseen: Unseen, places: IndexArray) -> None:
+        self.oob_decision_function_ = unseen.given(softmax(output, axis=1), places)
+        self.oob_log_loss_ = self.oob_accuracy_ = np.nan
+        if unseen.out_of_bag and len(output):
+            true, weight = unseen.table.y.astype(np.intp), unseen.table.weight
+            surprise = -log_softmax(output, axis=1)[np.arange(len(output)), true]
+            self.oob_log_loss_ = float(np.average(surprise, weights=weight))
+            self.oob_accuracy_ = float(np.average(output.argmax(axis=1) == true, weights=weight))
+
+    def _out_of_bag_errors(self, y: Any) -> FloatArray:
+        """Log losses of the rows given to fit that were left out."""
+        said = self.oob_decision_function_
+        known = np.isfinite(said[:, 0])
+        likely = said[known, np.searchsorted(self.classes_, np.asarray(y)[known])]
+        return -np.log(np.maximum(likely, np.finfo(float).tiny))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, in the order of ``classes_``."""

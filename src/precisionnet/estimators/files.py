@@ -4,8 +4,10 @@ code from the folder. Save, load and predict is bit-identical.
 ``model.json`` carries the format version, the estimator's parameters, the columns' names, the classes, the history, the
 versions it was made with, and the sha256 of the tensor file and of itself, checked before anything is used.
 
-Version 2 added what is known of missing values (``missing``, ``medians_``, ``n_missing_``); a folder of version 1,
-which had none, still loads.
+Version 2 added what is known of missing values (``missing``, ``medians_``, ``n_missing_``). Version 3 holds several
+networks (every tensor stacked along a first axis), the matrix each runs on, the out-of-bag errors, and the residuals
+that prediction intervals are made of; not the predictions of single rows. Folders of versions 1 and 2 still load: what
+they hold is one network, made by what is now ``recipe="paper"``.
 """
 
 from __future__ import annotations
@@ -29,18 +31,21 @@ from precisionnet._version import __version__
 from precisionnet.errors import InputError, ModelFileError
 from precisionnet.estimators.base import BasePNN
 from precisionnet.estimators.classifier import PNNClassifier
+from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.regressor import PNNRegressor
 from precisionnet.estimators.rows import Scaler
+from precisionnet.nn import scale_to_unit_norm
 from precisionnet.outputs import whole_folder
 from precisionnet.versions import versions
 
 FORMAT = "precisionnet-model"
-FORMAT_VERSION = 2
-READABLE_VERSIONS = (1, 2)
+FORMAT_VERSION = 3
+READABLE_VERSIONS = (1, 2, 3)
 JSON_NAME = "model.json"
 TENSOR_NAME = "model.safetensors"
 _ESTIMATORS: dict[str, type[BasePNN]] = {"PNNRegressor": PNNRegressor, "PNNClassifier": PNNClassifier}
 _MATRICES = ("precision_", "task_precision_", "covariance_")
+_CALIBRATION = ("member", "residual", "weight")
 _NUMBERS = ("l1_penalty_", "spectral_bound_", "n_rows_", "n_iter_", "best_epoch_", "n_features_in_", "target_name_")
 
 
@@ -56,6 +61,7 @@ def save(model: BasePNN, folder: str | Path) -> None:
         "feature_names": [str(n) for n in model.feature_names_in_] if hasattr(model, "feature_names_in_") else None,
         "classes": _classes(model),
         "fitted": {name: getattr(model, name) for name in _NUMBERS},
+        "out_of_bag": {name: _null_for_nan(getattr(model, name)) for name in model._oob_errors},
         "history": _history(model.history_),
         "versions": versions(),
     }
@@ -108,15 +114,19 @@ def document_hash(document: dict[str, Any]) -> str:
 
 
 def _tensors(model: BasePNN) -> dict[str, Tensor]:
-    arrays: dict[str, Any] = {name: getattr(model, name) for name in (*_MATRICES, "n_missing_")}
+    arrays: dict[str, Any] = {name: getattr(model, name) for name in (*_MATRICES, "shifts_", "n_missing_")}
     if model.medians_ is not None:
         arrays["medians_"] = model.medians_
     for name in ("_x_scaler", "_y_scaler"):
         if hasattr(model, name):
             scaler = getattr(model, name)
             arrays |= {f"{name}.mean": scaler.mean, f"{name}.scale": scaler.scale}
+    calibration = getattr(model, "calibration_", None)
+    if calibration is not None:
+        arrays |= {f"calibration.{name}": getattr(calibration, name) for name in _CALIBRATION}
     tensors = {name: torch.from_numpy(np.array(array, dtype=np.float64)) for name, array in arrays.items()}
-    return tensors | {f"network.{name}": value.contiguous() for name, value in model.network_.state_dict().items()}
+    states = [network.state_dict() for network in model.networks_]
+    return tensors | {f"network.{name}": torch.stack([state[name] for state in states]) for name in states[0]}
 
 
 def _parameters(model: BasePNN) -> dict[str, Any]:
@@ -139,10 +149,11 @@ def _classes(model: BasePNN) -> dict[str, Any] | None:
 
 def _history(history: pd.DataFrame) -> dict[str, list[float | None]]:
     """Columns of numbers; NaN, which JSON has no word for, becomes null."""
-    return {
-        str(name): [None if isinstance(value, float) and math.isnan(value) else value for value in column.tolist()]
-        for name, column in history.items()
-    }
+    return {str(name): [_null_for_nan(value) for value in column.tolist()] for name, column in history.items()}
+
+
+def _null_for_nan(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _plain(value: Any) -> Any:
@@ -169,7 +180,7 @@ def _read_document(place: Path) -> dict[str, Any]:
     if version not in READABLE_VERSIONS:
         raise ModelFileError(
             f"{str(path)!r} has format version {version!r}; this precisionnet ({__version__}) reads versions "
-            f"{' and '.join(map(str, READABLE_VERSIONS))}: install a version that matches."
+            f"{READABLE_VERSIONS[0]} to {READABLE_VERSIONS[-1]}: install a version that matches."
         )
     if _expected_hash(document, JSON_NAME) != document_hash(document):
         raise ModelFileError(f"{str(path)!r} does not match its own hash: it was edited; copy the whole folder again.")
@@ -199,7 +210,10 @@ def _read_tensors(place: Path, document: dict[str, Any]) -> dict[str, Tensor]:
 
 
 def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> BasePNN:
-    model = _ESTIMATORS[document["estimator"]](**document["parameters"])
+    parameters = document["parameters"]
+    if document["format_version"] < 3:  # there was one recipe then, and nobody had to name it
+        parameters = {"recipe": "paper", **parameters}
+    model = _ESTIMATORS[document["estimator"]](**parameters)
     model._validate_params()
     for name in _NUMBERS:
         setattr(model, name, document["fitted"][name])
@@ -222,10 +236,53 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> BasePNN:
             setattr(model, name, Scaler(tensors[f"{name}.mean"].numpy(), tensors[f"{name}.scale"].numpy()))
     if model._x_scaler.mean.shape != (n,) or model._x_scaler.scale.shape != (n,):
         raise ValueError(f"the feature scaling is not for {n} features")
-    model.network_ = model._new_network(seed=0).double().eval()
-    prefix = "network."
-    model.network_.load_state_dict({k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)})
+    _set_networks(model, tensors, n)
+    errors = document.get("out_of_bag", {})
+    for name in model._oob_errors:
+        setattr(model, name, np.nan if errors.get(name) is None else float(errors[name]))
+    if isinstance(model, PNNRegressor):
+        model.calibration_ = _calibration(tensors, len(model.networks_))
     return model
+
+
+def _set_networks(model: BasePNN, tensors: dict[str, Tensor], n: int) -> None:
+    prefix = "network."
+    stacked = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+    if "shifts_" in tensors:
+        model.shifts_ = tensors["shifts_"].numpy()
+    else:  # before version 3: one network, on one of the matrices
+        stacked = {name: value[None] for name, value in _features_first(stacked, n).items()}
+        shift = torch.from_numpy(model.precision_ if model._on_sparse else model.task_precision_)
+        model.shifts_ = (scale_to_unit_norm(shift) if model.scale_shift else shift).numpy()[None].copy()
+    count = len(model.shifts_)
+    if count < 1 or model.shifts_.shape != (count, n, n):
+        raise ValueError(f"the networks' matrices have shape {model.shifts_.shape} for {n} features")
+    if any(len(value) != count for value in stacked.values()):
+        raise ValueError(f"there are {count} matrices and another number of networks")
+    model.networks_ = [model._new_network(seed=0).double().eval() for _ in range(count)]
+    for index, network in enumerate(model.networks_):
+        network.load_state_dict({name: value[index] for name, value in stacked.items()})
+
+
+def _features_first(network: dict[str, Tensor], n: int) -> dict[str, Tensor]:
+    """A flattening readout took its inputs node by node before version 3, and takes them feature by feature since."""
+    name = "readout.perceptron.0.weight"
+    filters = len(network["layers.0.norm.weight"])
+    weight = network[name]
+    if weight.shape[1] != n * filters or weight.shape[1] == filters:
+        return network
+    return {**network, name: weight.reshape(-1, n, filters).transpose(1, 2).reshape(weight.shape)}
+
+
+def _calibration(tensors: dict[str, Tensor], n_networks: int) -> Calibration | None:
+    if "calibration.member" not in tensors:
+        return None
+    member, residual, weight = (tensors[f"calibration.{name}"].numpy() for name in _CALIBRATION)
+    if not member.shape == residual.shape == weight.shape == (max(len(member), 1),):
+        raise ValueError("the residuals of the intervals are incomplete")
+    if not (np.isin(member, np.arange(n_networks)).all() and (residual >= 0).all() and (weight > 0).all()):
+        raise ValueError("the residuals of the intervals are out of range")
+    return Calibration(member.astype(np.intp), residual, weight)
 
 
 def _set_missing(model: BasePNN, version: int, tensors: dict[str, Tensor], n: int) -> None:

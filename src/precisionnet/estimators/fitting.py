@@ -9,11 +9,13 @@ import numpy as np
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.checks import check_split, column_names, refuse_empty_columns
+from precisionnet.estimators.intervals import Unseen
 from precisionnet.estimators.members import left_out_rows
 from precisionnet.estimators.rows import Scaler, Table, medians, split_validation
 from precisionnet.estimators.settings import Settings
 from precisionnet.joint import (
     METHODS,
+    EnsembleState,
     EnsembleTraining,
     HistoryRow,
     Member,
@@ -25,6 +27,7 @@ from precisionnet.joint import (
     Training,
     threads_for,
 )
+from precisionnet.types import IndexArray
 
 if TYPE_CHECKING:
     from precisionnet.estimators.base import BasePNN
@@ -35,7 +38,8 @@ FROM_GLASSO = ("joint", "naive", "glasso")
 class Fitting:
     """The rows checked, split and scaled, and the training on them.
 
-    ``starts`` is shared by fits on the same rows, so that they solve each graphical lasso once.
+    ``starts`` is shared by fits on the same rows, so that they solve each graphical lasso once. ``begin_from`` is a
+    fit of the same networks to the same rows, with another penalty, that this one goes on from.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class Fitting:
         y_val: Any = None,
         groups: Any = None,
         starts: Starts | None = None,
+        begin_from: Fitting | None = None,
     ) -> None:
         self._model = model
         if (X_val is None) != (y_val is None):
@@ -56,7 +61,7 @@ class Fitting:
         settings = model.settings
         if settings.recipe == "paper" and settings.n_members > 1:
             raise InputError("Algorithm 1 as printed trains one network: leave n_members at 1, or recipe at standard.")
-        table, rng = model._checked_table(X, y, sample_weight, groups)
+        table, self._places, rng = model._checked_table(X, y, sample_weight, groups)
         self._size = table.X.size * settings.n_filters
         with threads_for(self._size):
             strata = table.y if model._n_outputs > 1 else None
@@ -74,10 +79,12 @@ class Fitting:
             self._rows = (len(training), 0 if validation is None else len(validation))
             held_out = None if validation is None else model._rows(validation)
             self._training: Training | EnsembleTraining
+            self._unseen = Unseen.validation(training, validation)
             if settings.recipe == "paper":
                 self._training = self._algorithm(settings, held_out)
             else:
-                self._training = self._ensemble(settings, training, held_out, seed)
+                known = None if begin_from is None else begin_from.state
+                self._training = self._ensemble(settings, training, held_out, seed, known)
 
     def _algorithm(self, settings: Settings, validation: Rows | None) -> Training:
         """Algorithm 1."""
@@ -96,15 +103,18 @@ class Fitting:
             validation,
         )
 
-    def _ensemble(self, settings: Settings, training: Table, validation: Rows | None, seed: int) -> EnsembleTraining:
+    def _ensemble(
+        self, settings: Settings, training: Table, validation: Rows | None, seed: int, begin_from: EnsembleState | None
+    ) -> EnsembleTraining:
         """The standard recipe. A member's seeds do not depend on how many others there are."""
         sources = np.random.SeedSequence(seed).spawn(settings.n_members)
         if settings.n_members == 1 and validation is not None:
-            left_out = [np.array([], dtype=np.intp)]
+            left_out: list[IndexArray] = [np.array([], dtype=np.intp)]
         else:
             strata = training.y if self._model._n_outputs > 1 else None
             dealer = np.random.RandomState(np.random.MT19937(np.random.SeedSequence([seed, 1])))
             left_out = left_out_rows(training, settings.n_members, strata, dealer)
+            self._unseen = Unseen.left_out(training, left_out)
         members = []
         for source, rows in zip(sources, left_out, strict=True):
             first_weights, order = source.generate_state(2)
@@ -116,8 +126,11 @@ class Fitting:
             settings.max_epochs,
             settings.theta_every,
             settings.input_noise,
+            sparse=self._model._on_sparse,
         )
-        return EnsembleTraining(self._problem, settings.method, members, plan, self._model._metric, validation)
+        return EnsembleTraining(
+            self._problem, settings.method, members, plan, self._model._metric, validation, begin_from
+        )
 
     def _prepared(self, training: Table, validation: Table | None) -> tuple[Table, Table | None]:
         """Gaps filled and scales taken from the training rows alone."""
@@ -142,6 +155,13 @@ class Fitting:
         with threads_for(self._size):
             return self._training.advance()
 
+    @property
+    def state(self) -> EnsembleState:
+        """Weights and matrices of the epoch that would be kept."""
+        if isinstance(self._training, Training):
+            raise InputError("Only fits of the standard recipe can be gone on from: leave recipe at standard.")
+        return self._training.result().state
+
     def finish(self) -> BasePNN:
         """The model, fitted at its best epoch so far."""
         with threads_for(self._size):
@@ -149,4 +169,5 @@ class Fitting:
                 self._model._keep(self._problem, self._training.result(), *self._rows)
             else:
                 self._model._keep_members(self._problem, self._training.result(), *self._rows)
+            self._model._keep_unseen(self._unseen, self._places)
         return self._model

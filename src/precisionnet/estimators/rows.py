@@ -27,13 +27,15 @@ class Table:
     y: FloatArray
     weight: FloatArray
     group: IndexArray
+    place: IndexArray
+    """Where it stood among the canonical rows."""
 
     def __len__(self) -> int:
         return len(self.X)
 
     def take(self, index: IndexArray) -> Table:
         """The rows at ``index``."""
-        return Table(self.X[index], self.y[index], self.weight[index], self.group[index])
+        return Table(self.X[index], self.y[index], self.weight[index], self.group[index], self.place[index])
 
     def filled(self, values: FloatArray) -> Table:
         """The same rows with ``values``, one a column, in place of what is missing."""
@@ -42,6 +44,13 @@ class Table:
 
 def canonical(X: FloatArray, y: FloatArray, weight: FloatArray, group: IndexArray | None = None) -> Table:
     """Sorted, equal rows merged (NaN equals NaN), rows without weight dropped. Without ``group`` a row is its own."""
+    return canonical_with_places(X, y, weight, group)[0]
+
+
+def canonical_with_places(
+    X: FloatArray, y: FloatArray, weight: FloatArray, group: IndexArray | None = None
+) -> tuple[Table, IndexArray]:
+    """The canonical rows, and which of them each given row became; -1 for a row without weight."""
     kept = weight > 0
     # No NaN equals another, so infinity, which is refused before, takes its place for the while.
     stacked = np.column_stack([np.where(np.isnan(X[kept]), np.inf, X[kept]), y[kept]])
@@ -54,7 +63,10 @@ def canonical(X: FloatArray, y: FloatArray, weight: FloatArray, group: IndexArra
         ends = inverse.ravel(), group[kept] + len(unique)
         links = coo_array((np.ones(kept.sum()), ends), shape=(size, size))
         owner = connected_components(links, directed=False)[1][: len(unique)]
-    return Table(np.where(np.isposinf(values), np.nan, values), unique[:, -1], merged, owner)
+    places: IndexArray = np.full(len(X), -1, dtype=np.intp)
+    places[kept] = inverse.ravel()
+    X = np.where(np.isposinf(values), np.nan, values)
+    return Table(X, unique[:, -1], merged, owner, np.arange(len(unique))), places
 
 
 def medians(X: FloatArray, weight: FloatArray) -> FloatArray:

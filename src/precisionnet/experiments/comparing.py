@@ -14,17 +14,18 @@ from precisionnet.arguments import check_count
 from precisionnet.datasets import Dataset, check_target, guess_task, refuse_unusable
 from precisionnet.errors import InputError
 from precisionnet.estimators.checks import refuse_text_columns
-from precisionnet.experiments.config import Tuning, checked_networks
-from precisionnet.experiments.methods.registry import check_methods, methods_for
+from precisionnet.experiments.config import STANDARD_GRID, Tuning, checked_networks, recipe_of
+from precisionnet.experiments.methods.registry import METHODS, check_methods, methods_for
 from precisionnet.experiments.protocol import data_hash, make_folds, splits_frame
 from precisionnet.experiments.runner.jobs import Experiment, Job
 from precisionnet.experiments.runner.running import Event, run_experiment
 from precisionnet.experiments.sources import TableSource
 from precisionnet.experiments.tune_and_test import TuneAndTest
+from precisionnet.parameters import BY_NAME
 from precisionnet.types import TaskName
 
-QUICK_GRID: dict[str, list[Any]] = {"n_layers": [1, 2], "n_filters": [8], "order": [2], "l1_scale": [1.0, 10.0]}
-"""What the networks choose from in a quick comparison."""
+QUICK_GRID: dict[str, list[Any]] = {name: [BY_NAME[name].of("standard")] for name in STANDARD_GRID}
+"""What the networks choose from in a quick comparison: nothing, they have their defaults."""
 
 
 def compare(
@@ -49,13 +50,16 @@ def compare(
     ----------
     X : (n_samples, n_features) array or data frame of numbers; NaN is missing.
     y : the target: numbers, or classes.
-    methods : names, such as ``["joint", "ridge", "svr"]``; by default all that can do the task.
+    methods : names, such as ``["joint", "ridge", "svr"]``; by default all that can do the task, the networks with both
+        readouts (``joint_mlp`` is ``joint`` with the flattened one).
     repeats : random splits into 60 % training, 20 % validation and 20 % test rows.
     random_state : seed of splits and fits.
     groups : whose row it is; all rows of a person are on one side of every split.
     task : "regression", "classification" or "auto".
     tuning : how parameters are chosen; by default every combination of the grid, hopeless ones given up early.
-    networks : values to choose from by parameter of the networks; what is not given is the paper's.
+        ``Tuning(search="none")`` compares every method at its defaults.
+    networks : values to choose from by parameter of the networks; what is not given is the recipe's grid, by default
+        the standard recipe's. ``{"recipe": ["paper"]}`` is Algorithm 1 with the paper's grid.
     jobs : worker processes; by default one a core.
     scheduler : address of a dask.distributed scheduler whose workers take their place.
     folder : where rows are kept, so that an interrupted comparison goes on; by default in memory only.
@@ -84,15 +88,20 @@ def compare_experiment(
     tuning: Tuning | None = None,
     networks: Mapping[str, Sequence[Any]] | None = None,
     source: str = "",
+    about: Mapping[str, Any] | None = None,
 ) -> Experiment:
-    """The comparison as the runner takes it. ``data`` was checked before; ``source`` names the table on the page."""
+    """The comparison as the runner takes it. ``data`` was checked before.
+
+    ``source`` names the table on the page, ``about`` holds what the page says differently.
+    """
     check_count("repeats", repeats, 1)
     check_count("random_state", seed, 0)
     if isinstance(methods, str):
         raise InputError(f"methods must be a list of names, such as [{methods!r}], got {methods!r}.")
     assert data.y is not None, "a comparison has a target"
-    names = check_methods(methods_for(task) if methods is None else methods, task)
-    grid, chosen = checked_networks(networks or {}), tuning or Tuning()
+    chosen = tuning or Tuning()
+    grid = checked_networks(networks or {}, "standard", tuned=chosen.tuned)
+    names = check_methods(_all_methods(task, recipe_of(grid)) if methods is None else methods, task)
     folds = make_folds(data, repeats, seed, task=task)
     work = TuneAndTest(TableSource(data, folds), task, grid, chosen)
     return Experiment(
@@ -122,8 +131,15 @@ def compare_experiment(
             "source": source,
             "description": data.description,
             "notes": list(data.notes),
+            "tuned": chosen.tuned,
+            **(about or {}),
         },
     )
+
+
+def _all_methods(task: TaskName, recipe: str) -> list[str]:
+    """With both readouts where they differ: the paper's recipe has no other than the flattened one."""
+    return [name for name in methods_for(task) if recipe != "paper" or not METHODS[name].fixed]
 
 
 def _task(task: str, y: pd.Series[Any]) -> TaskName:

@@ -18,16 +18,24 @@ from precisionnet.experiments.config_data import checked_data, refuse_unknown
 from precisionnet.parameters import BY_NAME
 
 KindName = Literal["cohort", "synthetic", "theorem"]
-SearchName = Literal["grid", "optuna"]
+SearchName = Literal["grid", "optuna", "none"]
 KINDS: tuple[KindName, ...] = get_args(KindName)
 
 PAPER_GRID: dict[str, list[Any]] = {
+    "recipe": ["paper"],
     "n_layers": [1, 2, 3],
     "n_filters": [8, 16],
     "order": [1, 2, 3],
     "l1_scale": [1.0, 10.0, 20.0],
 }
 """The values of the networks' parameters that the paper chose from, on validation rows."""
+
+# Small, because every choice is eight networks to train; what else a recipe holds was measured once and for all.
+STANDARD_GRID: dict[str, list[Any]] = {"recipe": ["standard"], "n_layers": [1, 2]}
+"""What networks of the standard recipe choose from."""
+
+GRIDS = {"paper": PAPER_GRID, "standard": STANDARD_GRID}
+"""By recipe."""
 
 FRACTIONS = (0.6, 0.2, 0.2)
 """Training, validation and test, as in the paper."""
@@ -41,7 +49,7 @@ class Tuning:
     """How parameters are chosen on the validation rows."""
 
     search: SearchName = "grid"
-    """grid (every combination) or optuna (a budget of ``trials``)."""
+    """grid (every combination), optuna (a budget of ``trials``) or none (every method at its defaults)."""
     trials: int = 20
     race: bool = True
     """Give candidates up early that fall behind the others on the validation rows."""
@@ -50,6 +58,11 @@ class Tuning:
         check_choice("search", self.search, get_args(SearchName))
         check_count("trials", self.trials, 1)
         check_switch("race", self.race)
+
+    @property
+    def tuned(self) -> bool:
+        """Whether there is anything to choose."""
+        return self.search != "none"
 
 
 @dataclass(frozen=True)
@@ -65,7 +78,7 @@ class Config:
     """Training, validation and test rows."""
     tuning: Tuning = field(default_factory=Tuning)
     networks: Mapping[str, list[Any]] = field(default_factory=dict)
-    """Values to choose from by parameter of joint, naive, glasso, sample and vnn; what is not given is the paper's."""
+    """Values to choose from by parameter of the networks; what is not given is the recipe's, by default the paper's."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """What the kind of experiment needs to know; see ``config_data``."""
     expected: Mapping[str, str] = field(default_factory=dict)
@@ -83,7 +96,7 @@ class Config:
         set_ = object.__setattr__  # frozen for everybody else
         set_(self, "methods", _methods(self.methods, self.kind))
         set_(self, "fractions", _fractions(self.fractions))
-        set_(self, "networks", checked_networks(self.networks))
+        set_(self, "networks", checked_networks(self.networks, tuned=self.tuning.tuned))
         set_(self, "data", checked_data(self.kind, self.data))
         set_(self, "expected", _expected(self.expected))
 
@@ -125,23 +138,43 @@ def builtin(name: str) -> Path:
     return path
 
 
-def checked_networks(networks: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """The grid of the networks' parameters: the paper's, with what is given in its place."""
+def checked_networks(
+    networks: Mapping[str, Sequence[Any]], recipe: str = "paper", *, tuned: bool = True
+) -> dict[str, list[Any]]:
+    """The grid of the networks' parameters: the recipe's, with what is given in its place.
+
+    ``recipe`` is taken where none is given. Where nothing is tuned the grid is what is given, a value each.
+    """
     tunable = [name for name in BY_NAME if name not in _NOT_TUNED]
     refuse_unknown("networks.", _table("networks", networks), tunable)
-    grid = {name: list(values) for name, values in PAPER_GRID.items()}
-    for name, values in networks.items():
-        if not isinstance(values, list | tuple) or not values:
-            raise InputError(f"networks.{name} must be a list of values to choose from, got {shown(values)}.")
-        for value in values:
-            complaint = BY_NAME[name].complaint(value)
-            if complaint:
-                raise InputError(f"networks.{name} {complaint}.")
-        as_number = BY_NAME[name].kind is float
-        grid[name] = [float(value) if as_number and value is not None else value for value in values]
-        if len(set(grid[name])) < len(grid[name]):
-            raise InputError(f"networks.{name} names a value twice: {shown(list(values))}; leave one of them out.")
-    return {name: grid[name] for name in BY_NAME if name in grid}  # one order, however the file was written
+    given = {name: _checked_values(name, values) for name, values in networks.items()}
+    recipes = given.get("recipe", [recipe])
+    if len(recipes) > 1:
+        raise InputError("networks.recipe names two recipes, which differ in what is tuned: run an experiment of each.")
+    several = [name for name, values in given.items() if len(values) > 1]
+    if several and not tuned:
+        raise InputError(f"networks.{several[0]} has several values, and nothing is tuned: name one of them.")
+    grid = {"recipe": recipes, **(GRIDS[recipes[0]] if tuned else {}), **given}
+    return {name: list(grid[name]) for name in BY_NAME if name in grid}  # one order, however the file was written
+
+
+def recipe_of(networks: Mapping[str, Sequence[Any]]) -> str:
+    """Of a checked grid, which has one."""
+    return str(networks["recipe"][0]) if "recipe" in networks else BY_NAME["recipe"].default
+
+
+def _checked_values(name: str, values: Any) -> list[Any]:
+    if not isinstance(values, list | tuple) or not values:
+        raise InputError(f"networks.{name} must be a list of values to choose from, got {shown(values)}.")
+    for value in values:
+        complaint = BY_NAME[name].complaint(value)
+        if complaint:
+            raise InputError(f"networks.{name} {complaint}.")
+    as_number = BY_NAME[name].kind is float
+    checked = [float(value) if as_number and value is not None else value for value in values]
+    if len(set(checked)) < len(checked):
+        raise InputError(f"networks.{name} names a value twice: {shown(list(values))}; leave one of them out.")
+    return checked
 
 
 _KEYS = [part.name for part in fields(Config)]

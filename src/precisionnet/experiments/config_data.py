@@ -71,8 +71,8 @@ ENTRIES: dict[str, dict[str, Entry]] = {
         "n_samples": Entry(DRAWN["n_samples"], many=True),
         "n_features": Entry(DRAWN["n_features"], many=True),
         "sparsity": Entry(_SPARSITY, many=True),
-        "l1_scale": Entry(_POSITIVE, default=BY_NAME["l1_scale"].default),
-        "coupling": Entry(_POSITIVE, default=BY_NAME["coupling"].default),
+        "l1_scale": Entry(_POSITIVE, default=BY_NAME["l1_scale"].of("paper")),
+        "coupling": Entry(_POSITIVE, default=BY_NAME["coupling"].of("paper")),
         "distances": Entry(Parameter("", None, "Nuclear distance of an anchor from the truth."), many=True),
     },
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from precisionnet.errors import InputError
-from precisionnet.experiments.config import Tuning
+from precisionnet.experiments.config import Tuning, recipe_of
 from precisionnet.experiments.graph_scores import graph_scores
 from precisionnet.experiments.methods.candidate import Candidate, Parameters, Part, Sides
 from precisionnet.experiments.methods.network import NetworkCandidate
@@ -20,11 +20,11 @@ from precisionnet.experiments.methods.registry import METHODS
 from precisionnet.experiments.methods.searching import NO_OPTUNA, RUNGS, search
 from precisionnet.experiments.metrics import score_all
 from precisionnet.experiments.runner.jobs import Finished, Job, Row
-from precisionnet.parameters import PARAMETERS
+from precisionnet.parameters import settled
 from precisionnet.types import FloatArray, TaskName
 
 ON_PRECISION = ("joint", "naive", "glasso", "sample")
-"""Methods whose matrix is an estimate of the precision; a VNN runs on the covariance."""
+"""Networks whose matrix is an estimate of the precision; a VNN runs on the covariance."""
 
 
 class Drawn(NamedTuple):
@@ -59,9 +59,11 @@ class TuneAndTest:
 
     def resolved(self, methods: Iterable[str]) -> dict[str, Any]:
         """What a result depends on beside the data: each method's choices, and what the networks do not tune."""
-        spaces = {name: METHODS[name].space(self.task, self.networks) for name in methods}
-        fixed = {p.name: p.default for p in PARAMETERS if p.name not in self.networks and p.name != "method"}
-        return {"spaces": spaces, "fixed": fixed, "rungs": list(RUNGS.items()) if self.tuning.race else []}
+        spaces = {name: self._choices(name) for name in methods}
+        values = settled({"recipe": recipe_of(self.networks)})
+        fixed = {name: value for name, value in values.items() if name not in self.networks and name != "method"}
+        rungs = RUNGS[recipe_of(self.networks)] if self.tuning.race else {}
+        return {"spaces": spaces, "fixed": fixed, "rungs": list(rungs.items())}
 
     def __call__(self, job: Job, earlier: Row | None, scratch: Path | None) -> Finished:
         """Choose, fit, measure; where ``earlier`` is given, with the parameters chosen there."""
@@ -69,7 +71,12 @@ class TuneAndTest:
         sides = Sides(rows.train, rows.validation, self.task, job.seed)
         started = time.perf_counter()
         searched = search(
-            partial(make_candidate, job.method, sides), self._space(job, earlier), self.tuning, job.seed, scratch
+            partial(make_candidate, job.method, sides),
+            self._space(job, earlier),
+            self.tuning,
+            job.seed,
+            scratch,
+            recipe_of(self.networks),
         )
         tuned = time.perf_counter() - started
         best, trials = searched.best, searched.trials
@@ -96,10 +103,13 @@ class TuneAndTest:
 
     def _space(self, job: Job, earlier: Row | None) -> dict[str, list[Any]]:
         if earlier is None:
-            return METHODS[job.method].space(self.task, self.networks)
+            return self._choices(job.method)
         if "parameters" not in earlier:
             raise InputError(f"{job.method} was not run: choosing its parameters had failed ({earlier.get('error')}).")
         return {name: [value] for name, value in earlier["parameters"].items()}
+
+    def _choices(self, method: str) -> dict[str, list[Any]]:
+        return METHODS[method].space(self.task, self.networks, tuned=self.tuning.tuned)
 
 
 def make_candidate(method: str, sides: Sides, parameters: Parameters) -> Candidate:
@@ -110,7 +120,7 @@ def make_candidate(method: str, sides: Sides, parameters: Parameters) -> Candida
 
 def _graph(method: str, model: Any, theta_true: FloatArray | None) -> Row:
     """Scores of the estimated precision, in the units of the table, as the truth is."""
-    if method not in ON_PRECISION:
+    if METHODS[method].runs not in ON_PRECISION:
         return {}
     scores: Row = graph_scores(model.precision_in_units_, theta_true)
     return scores

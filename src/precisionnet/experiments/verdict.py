@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from precisionnet.experiments.methods.registry import TRIVIAL
+from precisionnet.experiments.methods.registry import METHODS, TRIVIAL
 from precisionnet.experiments.metrics import HIGHER_IS_BETTER, headline
 from precisionnet.experiments.pairing import failed, is_number, methods_of, paired, score_table
 from precisionnet.experiments.runner.jobs import Row
@@ -155,11 +155,23 @@ def _advice(duel: Duel, graph: str, by: str) -> str:
         return f"Use {duel.second}, which {alike}: at the parameters chosen here joint has {graph}"
     if not duel.bounded:
         return f"Run more repeats before you decide; what joint has over {duel.second} is {graph}"
+    if _same_graph(duel.second) and not (duel.certain and duel.better == "joint"):
+        if not duel.certain:
+            return (
+                f"Use either: beside {graph} joint has no weights for single columns in its readout, {duel.second} has"
+            )
+        without = "a readout without weights for single columns"
+        return f"Use {duel.second} for predictions; take joint only if {without} is worth {by} to you"
     if not duel.certain:
         return f"Use joint if you want {graph}; for predictions alone {duel.second} is as good a choice"
     if duel.better == "joint":
         return f"Use joint: it predicts best here, and you have {graph}"
     return f"Use {duel.second} for predictions; take joint only if {graph} is worth {by} to you"
+
+
+def _same_graph(method: str) -> bool:
+    """Whether it is joint with another readout, which has such a graph too."""
+    return method in METHODS and METHODS[method].runs == "joint"
 
 
 def _doubt(floor: Duel) -> str:

@@ -1,6 +1,6 @@
 """The alternating optimisation over theta, theta_task and the weights: the one place where nn and precision meet."""
 
-from precisionnet.joint.ensemble import EnsembleResult, EnsembleTraining, Member, Plan
+from precisionnet.joint.ensemble import EnsembleResult, EnsembleState, EnsembleTraining, Member, Plan
 from precisionnet.joint.methods import METHODS, Method, joint_step
 from precisionnet.joint.problem import JointState, Problem, Rows, TaskLoss, objective_terms
 from precisionnet.joint.run import HistoryRow, Result, Stopping, Training, predict, run
@@ -12,6 +12,7 @@ from precisionnet.joint.threads import threads_for
 __all__ = [
     "METHODS",
     "EnsembleResult",
+    "EnsembleState",
     "EnsembleTraining",
     "HistoryRow",
     "JointState",

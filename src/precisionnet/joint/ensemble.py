@@ -21,16 +21,31 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.func import vmap
+from torch.linalg import LinAlgError as TorchLinAlgError  # type: ignore[attr-defined]
 
-from precisionnet.joint.divergence import refuse_divergence
-from precisionnet.joint.matrices import MATRICES
+from precisionnet.joint.adam import Adam
+from precisionnet.joint.divergence import divergence, refuse_divergence
+from precisionnet.joint.matrices import Coupled, Fixed, Single
 from precisionnet.joint.methods import METHODS
 from precisionnet.joint.problem import Problem, Rows, Tensors, l2_norm_squared, weighted_terms
+from precisionnet.joint.pruning import Pruned
 from precisionnet.joint.run import HistoryRow, Metric
 from precisionnet.joint.stacked import forward, forward_one, member, stack
 from precisionnet.linalg import count_zeros, extreme_eigenvalues
 from precisionnet.nn import PrecisionNetwork
 from precisionnet.types import FloatArray, IndexArray, MethodName
+
+MATRICES: dict[MethodName, type[Fixed]] = {
+    "joint": Coupled,
+    "naive": Single,
+    "glasso": Fixed,
+    "sample": Fixed,
+    "vnn": Fixed,
+}
+
+
+SMALLEST_BATCH, FEWEST_BATCHES = 16, 8
+"""A small table is cut into batches of 16 rows at least, and gone over until an epoch has eight of them."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +70,8 @@ class Plan:
     max_epochs: int
     theta_every: int
     input_noise: float
+    sparse: bool = False
+    """End on a sparse graph: what ``joint`` does when that is what will predict."""
 
     def rate(self, progress: float) -> float:
         """The learning rate when a share of all steps is done."""
@@ -94,20 +111,29 @@ class EnsembleTraining:
         plan: Plan,
         metric: Metric,
         validation: Rows | None = None,
+        begin_from: EnsembleState | None = None,
     ) -> None:
+        """``begin_from`` is what a run with the same members on the same rows came to."""
         self._problem, self._members, self._plan, self._metric = problem, members, plan, metric
         self._validation = validation
         self._network = members[0].network
-        self._matrices = MATRICES[method](problem, METHODS[method].init(problem), len(members))
+        kind = Pruned if method == "joint" and plan.sparse else MATRICES[method]
+        self._matrices = kind(problem, METHODS[method].init(problem), len(members))
+        # Adam's steps have the learning rate's length whatever the gradient's; the precision of features in large units
+        # is small, and must not be overrun by them.
+        self._step_unit = min(1.0, float(np.linalg.norm(self._matrices.theta_task[0], 2)))
         weights, self._statistics = stack([one.network for one in members])
+        if begin_from is not None:
+            weights, self._statistics = self._copy(begin_from.weights), self._copy(begin_from.statistics)
+            self._matrices.resume(begin_from.theta, begin_from.theta_task)
         self._weights = {name: value.requires_grad_() for name, value in weights.items()}
-        self._adam = torch.optim.Adam(list(self._weights.values()), fused=True)
+        self._adam = Adam.of(self._weights.values())
         self._generators = [torch.Generator().manual_seed(one.seed) for one in members]
         fewest = min(len(one.rows) for one in members)
-        self._batch = min(plan.batch_size, fewest)
-        self._batches = fewest // self._batch
+        self._batch = min(plan.batch_size, fewest, max(SMALLEST_BATCH, fewest // FEWEST_BATCHES))
+        self._batches = max(FEWEST_BATCHES, fewest // self._batch)
         self._best: EnsembleState | None = None
-        self._best_loss = np.inf
+        self._best_loss = self._first_loss = np.inf
         self.history: list[HistoryRow] = []
 
     @property
@@ -118,9 +144,13 @@ class EnsembleTraining:
     def advance(self) -> HistoryRow:
         """One epoch more; returns the row it leaves in the history."""
         epoch = len(self.history) + 1
-        self._matrices.begin(epoch, self._plan.theta_every)
-        train_loss, train_metric = self._pass_over_rows(epoch)
-        theta, theta_task = self._matrices.snapshot()
+        every = self._plan.theta_every
+        self._matrices.begin((epoch - 1) / self._plan.max_epochs, solve=epoch > 1 and (epoch - 1) % every == 0)
+        try:
+            train_loss, train_metric = self._pass_over_rows(epoch)
+            theta, theta_task = self._matrices.snapshot()
+        except (TorchLinAlgError, np.linalg.LinAlgError) as error:  # an eigenvalue solver met NaN on the way
+            raise divergence(epoch, ["theta"], self._plan.learning_rate) from error
         state = EnsembleState(theta, theta_task, self._copy(self._weights), self._copy(self._statistics), epoch)
         held_loss, held_metric = self._held_out_scores(state)
         row = {
@@ -144,7 +174,12 @@ class EnsembleTraining:
         )
         self.history.append(row)
         loss = held_loss if self._held_out else -epoch
-        if loss < self._best_loss:
+        if not self._matrices.settled((epoch - 1) / self._plan.max_epochs):
+            self._best = state  # the graph still thins out: only what comes after it can be kept
+            return row
+        # Polishing on the last graph must not cost training loss: no epoch is kept that is worse than the first on it.
+        self._first_loss = min(self._first_loss, train_loss) if self._best_loss == np.inf else self._first_loss
+        if loss < self._best_loss and (train_loss <= self._first_loss or not self._plan.sparse):
             self._best, self._best_loss = state, loss
         return row
 
@@ -164,10 +199,7 @@ class EnsembleTraining:
         """Every member once over its rows; the mean loss and metric of the batches as they were seen."""
         problem, plan, matrices = self._problem, self._plan, self._matrices
         rows = problem.rows
-        order = [
-            torch.from_numpy(one.rows)[torch.randperm(len(one.rows), generator=g)]
-            for one, g in zip(self._members, self._generators, strict=True)
-        ]
+        order = [self._order(one, g) for one, g in zip(self._members, self._generators, strict=True)]
         losses, metrics = [], []
         for batch in range(self._batches):
             progress = ((epoch - 1) * self._batches + batch) / (plan.max_epochs * self._batches)
@@ -182,13 +214,18 @@ class EnsembleTraining:
             )
             (task.sum() + problem.l2_penalty * l2_norm_squared(self._weights, stacked=True)).backward()  # type: ignore[no-untyped-call]
             rate = plan.rate(progress)
-            self._adam.param_groups[0]["lr"] = rate
-            self._adam.step()
-            self._adam.zero_grad()
-            matrices.step(rate)
+            self._adam.step(rate)
+            matrices.step(rate * self._step_unit)
             losses.append(float(task.detach().mean()))
             metrics.append(self._metric(output.detach().flatten(0, 1), y.flatten(), weight.flatten()))
         return float(np.mean(losses)), float(np.mean(metrics))
+
+    def _order(self, one: Member, generator: torch.Generator) -> Tensor:
+        """The rows of an epoch's batches, side by side: shuffled, and as often as it takes."""
+        rows = torch.from_numpy(one.rows)
+        whole = len(rows) // self._batch * self._batch
+        passes = -(-self._batches * self._batch // whole)
+        return torch.cat([rows[torch.randperm(len(rows), generator=generator)[:whole]] for _ in range(passes)])
 
     def _noisy(self, x: Tensor) -> Tensor:
         if not self._plan.input_noise:

@@ -12,14 +12,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from precisionnet.joint.adam import Adam
 from precisionnet.joint.naive import naive_gradient, smallest_eigenvalue
 from precisionnet.joint.problem import JointState, Problem
 from precisionnet.joint.steps import solve_theta
 from precisionnet.linalg import into_spectral_box, soft_threshold_off_diagonal, symmetrize
-from precisionnet.types import FloatArray
+from precisionnet.types import BoolArray, FloatArray
 
 STEP_TOL = 1e-5
 """Relative gap to which Step 1 is solved while training goes on; the matrix that is returned is solved to the end."""
+
+THRESHOLD_RATE = 0.01
+"""Step length whose soft threshold the naive method ends with: the paper's learning rate."""
 
 
 class Fixed:
@@ -33,6 +37,12 @@ class Fixed:
         """What the networks' shift is divided by: the norm of the start, for the whole fit and for predictions."""
         self.note = start.note
 
+    def resume(self, theta: FloatArray, theta_task: FloatArray) -> None:
+        """Go on from the matrices of another run on the same rows."""
+        self.theta = theta.copy()
+        with torch.no_grad():
+            self.matrix.copy_(torch.from_numpy(theta_task))
+
     def shift(self) -> Tensor:
         """What the networks run on, (members, nodes, nodes)."""
         return self.matrix / self.scale
@@ -43,8 +53,12 @@ class Fixed:
         matrix = self.matrix.detach().double().numpy()
         return 0.5 * (matrix + matrix.transpose(0, 2, 1))
 
-    def begin(self, epoch: int, theta_every: int) -> None:
-        """What happens before the first batch of an epoch."""
+    def begin(self, progress: float, *, solve: bool) -> None:
+        """What happens before an epoch, when a share of all epochs is done; ``solve``: it is time for Step 1."""
+
+    def settled(self, progress: float) -> bool:
+        """Whether an epoch that ends here may be kept."""
+        return True
 
     def step(self, learning_rate: float) -> None:
         """What happens with a batch's gradient."""
@@ -64,15 +78,13 @@ class _Learned(Fixed):
     def __init__(self, problem: Problem, start: JointState, n_members: int) -> None:
         super().__init__(problem, start, n_members)
         self.matrix.requires_grad_()
-        self.adam = torch.optim.Adam([self.matrix], fused=True)
+        self.adam = Adam.of([self.matrix])
 
     def shift(self) -> Tensor:
         return 0.5 * (self.matrix + self.matrix.mT) / self.scale
 
     def step(self, learning_rate: float) -> None:
-        self.adam.param_groups[0]["lr"] = learning_rate
-        self.adam.step()
-        self.adam.zero_grad()
+        self.adam.step(learning_rate)
 
 
 class Coupled(_Learned):
@@ -82,16 +94,24 @@ class Coupled(_Learned):
         super().__init__(problem, start, n_members)
         self._anchor = self.matrix.detach().clone()
 
-    def begin(self, epoch: int, theta_every: int) -> None:
-        """Step 1 of every member, every few epochs."""
-        if epoch == 1 or (epoch - 1) % theta_every:
+    def resume(self, theta: FloatArray, theta_task: FloatArray) -> None:
+        """Go on from there; theta is what theta_task is pulled to."""
+        super().resume(theta, theta_task)
+        self._anchor = torch.from_numpy(theta).to(self.matrix.dtype)
+
+    def begin(self, progress: float, *, solve: bool) -> None:
+        """Step 1 of every member."""
+        if not solve:
             return
         solved = [
-            solve_theta(self.problem, anchor, init, tol=STEP_TOL)
+            solve_theta(self.problem, anchor, init, known_zeros=self._known_zeros(), tol=STEP_TOL)
             for anchor, init in zip(self.theta_task, self.theta, strict=True)
         ]
         self.theta = np.stack([one.precision for one in solved])
         self._anchor = torch.from_numpy(self.theta).to(self.matrix.dtype)
+
+    def _known_zeros(self) -> BoolArray | None:
+        return None
 
     def step(self, learning_rate: float) -> None:
         """Adam on the task, then the coupling's proximal step: stable however strong the coupling is."""
@@ -114,6 +134,7 @@ class Single(_Learned):
     """One matrix for the graph and the task, by gradient steps on both."""
 
     def step(self, learning_rate: float) -> None:
+        """Adam on both terms, then back into the bounds."""
         assert self.matrix.grad is not None
         problem, current = self.problem, self.theta_task
         task = self.matrix.grad.double().numpy() * problem.task_weight
@@ -124,7 +145,6 @@ class Single(_Learned):
         values, vectors = torch.linalg.eigh(torch.from_numpy(self.theta_task))
         with torch.no_grad():
             self.matrix.copy_((vectors * values.clamp(low, high).unsqueeze(-2)) @ vectors.mT)
-        self._last_rate = learning_rate
 
     def snapshot(self) -> tuple[FloatArray, FloatArray]:
         """The network of this method runs on the thresholded matrix: both are that one."""
@@ -137,20 +157,9 @@ class Single(_Learned):
         return into_spectral_box(threshold, smallest_eigenvalue(problem), problem.spectral_bound)
 
     def common(self, theta: FloatArray, theta_task: FloatArray) -> FloatArray:
+        """The members' mean, on the edges that most of them have."""
         mean = theta.mean(axis=0)
-        often = (theta != 0).mean(axis=0) > 0.5  # the mean of many sparse matrices is not sparse: the majority's graph
+        often = (theta != 0).mean(axis=0) > 0.5  # or it would not be sparse
         return into_spectral_box(
             np.where(often, mean, 0.0), smallest_eigenvalue(self.problem), self.problem.spectral_bound
         )
-
-
-THRESHOLD_RATE = 0.01
-"""Step length whose soft threshold the naive method ends with: the paper's learning rate."""
-
-MATRICES: dict[str, type[Fixed]] = {
-    "joint": Coupled,
-    "naive": Single,
-    "glasso": Fixed,
-    "sample": Fixed,
-    "vnn": Fixed,
-}

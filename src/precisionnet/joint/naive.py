@@ -21,15 +21,14 @@ from precisionnet.types import FloatArray
 def naive_step(state: JointState, problem: Problem, schedule: Schedule) -> JointState:
     """One epoch: ``weight_steps`` simultaneous gradient steps, then a thresholded copy."""
     theta = state.theta_task.numpy()
-    weights, statistics, adam = open_for_training(state, schedule)
+    weights, statistics, adam = open_for_training(state)
     for _ in range(schedule.weight_steps):
         leaf = torch.from_numpy(theta).requires_grad_()
-        adam.zero_grad()
         loss = problem.task_weight * problem.training_loss(weights, statistics, problem.shift(leaf))
         (loss + problem.l2_penalty * l2_norm_squared(weights)).backward()  # type: ignore[no-untyped-call]
         assert leaf.grad is not None
         theta = _theta_update(theta, symmetrize(leaf.grad.numpy()), problem, schedule.learning_rate)
-        adam.step()
+        adam.step(schedule.learning_rate)
     thresholded = soft_threshold_off_diagonal(theta, schedule.learning_rate * problem.l1_penalty)
     return replace(
         state,
@@ -37,7 +36,7 @@ def naive_step(state: JointState, problem: Problem, schedule: Schedule) -> Joint
         theta_task=torch.from_numpy(theta),
         weights={name: value.detach() for name, value in weights.items()},
         statistics=statistics,
-        adam=adam.state_dict(),
+        adam=adam,
     )
 
 

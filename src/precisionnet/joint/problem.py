@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.func import functional_call
 
+from precisionnet.joint.adam import Adam
 from precisionnet.nn import PrecisionNetwork, scale_to_unit_norm
 from precisionnet.precision import PrecisionResult, graphical_lasso_terms
 from precisionnet.types import FloatArray
@@ -42,7 +42,7 @@ class JointState:
     """h: every trained tensor of the network."""
     statistics: Tensors
     """Batch-norm running statistics."""
-    adam: dict[str, Any] | None = None
+    adam: Adam | None = None
     """Moments of Adam, carried from epoch to epoch."""
     epoch: int = 0
     note: str = ""

@@ -10,15 +10,15 @@ How the default differs from the printed listing, and why (``docs/decisions/0002
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 
+from precisionnet.joint.adam import Adam
 from precisionnet.joint.problem import JointState, Problem, Tensors, l2_norm_squared
 from precisionnet.precision import PrecisionResult, graphical_lasso, listing_passes
-from precisionnet.types import FloatArray
+from precisionnet.types import BoolArray, FloatArray
 
 PRECISION_TOL = 1e-10
 """Relative gap to which theta is solved: what the task moves in an epoch is small, and must not drown in its error."""
@@ -58,16 +58,23 @@ def theta_step(state: JointState, problem: Problem, schedule: Schedule) -> Joint
 
 
 def solve_theta(
-    problem: Problem, anchor: FloatArray, init: FloatArray, *, tol: float = PRECISION_TOL
+    problem: Problem,
+    anchor: FloatArray,
+    init: FloatArray,
+    *,
+    l1_penalty: float | None = None,
+    known_zeros: BoolArray | None = None,
+    tol: float = PRECISION_TOL,
 ) -> PrecisionResult:
     """Problem (8), minimised as written: the graphical lasso pulled towards ``anchor``."""
     return graphical_lasso(
         problem.emp_cov,
-        problem.l1_penalty,
+        problem.l1_penalty if l1_penalty is None else l1_penalty,
         anchor=anchor,
         coupling=problem.coupling / (1.0 - problem.task_weight),
         spectral_bound=problem.spectral_bound,
         ridge=problem.ridge,
+        known_zeros=known_zeros,
         init=init,
         tol=tol,
     )
@@ -94,29 +101,25 @@ def theta_task_step(state: JointState, problem: Problem, schedule: Schedule) -> 
     return replace(state, theta_task=theta_task)
 
 
-def open_for_training(state: JointState, schedule: Schedule) -> tuple[Tensors, Tensors, torch.optim.Adam]:
+def open_for_training(state: JointState) -> tuple[Tensors, Tensors, Adam]:
     """Copies of the weights (as leaves) and statistics, and Adam as the last epoch left it."""
     weights = {name: value.clone().requires_grad_() for name, value in state.weights.items()}
     statistics = {name: value.clone() for name, value in state.statistics.items()}
-    adam = torch.optim.Adam(list(weights.values()), lr=schedule.learning_rate)
-    if state.adam is not None:
-        adam.load_state_dict(deepcopy(state.adam))
-    return weights, statistics, adam
+    return weights, statistics, Adam.of(weights.values(), state.adam)
 
 
 def weights_step(state: JointState, problem: Problem, schedule: Schedule) -> JointState:
     """Lines 12-14, Step 3: Adam on the network's weights, problem (10) with the l2 term of eq. (3)."""
-    weights, statistics, adam = open_for_training(state, schedule)
+    weights, statistics, adam = open_for_training(state)
     shift = problem.shift(state.theta_task)
     first_taps = problem.network.first_taps(problem.rows.x, shift)
     for _ in range(schedule.weight_steps):
-        adam.zero_grad()
         loss = problem.task_weight * problem.training_loss(weights, statistics, shift, first_taps)
         (loss + problem.l2_penalty * l2_norm_squared(weights)).backward()  # type: ignore[no-untyped-call]
-        adam.step()
+        adam.step(schedule.learning_rate)
     return replace(
         state,
         weights={name: value.detach() for name, value in weights.items()},
         statistics=statistics,
-        adam=adam.state_dict(),
+        adam=adam,
     )

@@ -59,17 +59,21 @@ class PolynomialFilter(nn.Module):
 
         They hold no weight: as long as neither x nor the shift changes they need not be computed again.
         """
+        self.check(x, shift)
+        # Nodes first in memory: a shift is then one (nodes, nodes) x (nodes, batch * features) product. The result goes
+        # out as a transposed view, so between layers nothing is copied.
+        batch, nodes = x.shape[:2]
+        taps = [x.transpose(0, 1).contiguous()]
+        for _ in range(self.order):
+            taps.append((shift @ taps[-1].reshape(nodes, -1)).reshape(nodes, batch, -1))
+        return torch.cat(taps, dim=-1)
+
+    def check(self, x: Tensor, shift: Tensor) -> None:
+        """Refuse what does not fit together."""
         if x.ndim != 3 or x.shape[-1] != self.in_features:
             raise ValueError(f"x must have shape (batch, nodes, {self.in_features}), got {tuple(x.shape)}.")
         if shift.shape != (x.shape[1], x.shape[1]):
             raise ValueError(f"shift must have shape ({x.shape[1]}, {x.shape[1]}), got {tuple(shift.shape)}.")
-        # Nodes first in memory: a shift is then one (nodes, nodes) x (nodes, batch * features) product. The result goes
-        # out as a transposed view, so between layers nothing is copied.
-        batch, nodes = x.shape[:2]
-        taps = [x.transpose(0, 1)]
-        for _ in range(self.order):
-            taps.append((shift @ taps[-1].reshape(nodes, -1)).reshape(nodes, batch, -1))
-        return torch.cat(taps, dim=-1)
 
     def mix(self, taps: Tensor) -> Tensor:
         """The sum over taps and features, one product: (nodes * batch, (K + 1) F_in) x ((K + 1) F_in, F_out)."""

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from precisionnet.nn.filter import PolynomialFilter
 from precisionnet.nn.readout import FlattenReadout, MeanReadout, Readout
+from precisionnet.nn.signal_layer import SignalLayer
 from precisionnet.parameters import BY_NAME
 from precisionnet.types import ReadoutName
 
@@ -42,8 +43,16 @@ class FilterLayer(nn.Module):
         return output
 
 
+def _layer(in_features: int, out_features: int, order: int, activation: str, batch_norm: bool) -> nn.Module:
+    """The one for a single number a node where that is what comes in."""
+    if in_features > 1:
+        return FilterLayer(in_features, out_features, order, activation, batch_norm)
+    bank = PolynomialFilter(1, out_features, order, bias=not batch_norm)
+    return SignalLayer(bank, nn.BatchNorm1d(out_features) if batch_norm else None, ACTIVATIONS[activation]())
+
+
 class PrecisionNetwork(nn.Module):
-    """The whole network, called as ``network(x, shift)``.
+    """The whole network, called as ``network(x, shift)``; its defaults are the paper's.
 
     Parameters
     ----------
@@ -61,18 +70,18 @@ class PrecisionNetwork(nn.Module):
         *,
         in_features: int = 1,
         n_outputs: int = 1,
-        n_layers: int = BY_NAME["n_layers"].default,
-        n_filters: int = BY_NAME["n_filters"].default,
-        order: int = BY_NAME["order"].default,
+        n_layers: int = BY_NAME["n_layers"].of("paper"),
+        n_filters: int = BY_NAME["n_filters"].of("paper"),
+        order: int = BY_NAME["order"].of("paper"),
         readout: ReadoutName = "mlp",
-        readout_width: int = BY_NAME["readout_width"].default,
-        activation: str = "relu",
+        readout_width: int = BY_NAME["readout_width"].of("paper"),
+        activation: str = BY_NAME["activation"].of("paper"),
         batch_norm: bool = True,
     ) -> None:
         super().__init__()
         widths = [in_features] + [n_filters] * n_layers
         self.layers = nn.ModuleList(
-            FilterLayer(w_in, w_out, order, activation, batch_norm) for w_in, w_out in itertools.pairwise(widths)
+            _layer(w_in, w_out, order, activation, batch_norm) for w_in, w_out in itertools.pairwise(widths)
         )
         self.readout: Readout
         if readout == "mean":
@@ -91,7 +100,8 @@ class PrecisionNetwork(nn.Module):
 
     def first_taps(self, x: Tensor, shift: Tensor) -> Tensor:
         """The part of the first layer that no weight enters, for as long as x and shift stay the same."""
-        return self.filters[0].taps(x, shift)
+        first = self.layers[0]
+        return first.taps(x, shift) if isinstance(first, SignalLayer) else self.filters[0].taps(x, shift)
 
     def node_features(self, x: Tensor, shift: Tensor, first_taps: Tensor | None = None) -> Tensor:
         """The last layer's output, (batch, nodes, n_filters); equivariant to a permutation of the nodes."""

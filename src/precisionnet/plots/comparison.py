@@ -29,7 +29,8 @@ class Look:
     """How a method is drawn."""
 
     color: str
-    marker: str
+    marker: Any
+    """A name, or (corners, 1 for a star, degrees): whatever matplotlib takes."""
     line: Any = "-"
 
 
@@ -39,6 +40,12 @@ LOOKS = {
     "glasso": Look("#007a5a", "^", (0, (3, 1, 1, 1))),
     "sample": Look("#cc79a7", "D", (0, (1, 1))),
     "vnn": Look("#8a2b00", "v", (0, (6, 2, 1, 2))),
+    # With the flattened readout: the method's colour and line, a mark of its own.
+    "joint_mlp": Look("#1d5fa6", "P", "-"),
+    "naive_mlp": Look("#d98500", "8", (0, (5, 2))),
+    "glasso_mlp": Look("#007a5a", "*", (0, (3, 1, 1, 1))),
+    "sample_mlp": Look("#cc79a7", (4, 1, 0), (0, (1, 1))),
+    "vnn_mlp": Look("#8a2b00", (3, 1, 180), (0, (6, 2, 1, 2))),
     "pca_mlp": Look("#56b4e9", "p", (0, (4, 1, 1, 1, 1, 1))),
     "ridge": Look(PLAIN, ">"),
     "logistic": Look(PLAIN, ">"),

@@ -52,7 +52,10 @@ def render(result: HoldOut, source: str, created: str, findings: Sequence[Findin
         n_edges=len(edges),
         n_pairs=n * (n - 1) // 2,
         n_zeros=int(np.count_nonzero(model.precision_ == 0)),
-        parameters=[(p.name, _show(getattr(model, p.name)), p.symbol, p.help) for p in PARAMETERS],
+        chosen_by=_chosen_by(model),
+        n_networks=len(model.networks_),
+        n_negative=int(np.count_nonzero(np.linalg.eigvalsh(model.task_precision_) <= 0)),
+        parameters=_parameters(model),
         fitted=_fitted(model),
         versions=versions(),
     )
@@ -103,20 +106,24 @@ def _figures(result: HoldOut) -> dict[str, Picture]:
     names = column_names(model)
     partial = partial_correlations(model.precision_)
     mu, responses = _responses(model)
+    many = len(model.networks_) > 1
     metric = "Mean absolute error" if result.task == "regression" else "Accuracy"
     with plots.styled():
         drawn: dict[str, tuple[Any, str]] = {
             "training": (
                 plots.training_curves(model.history_, model.best_epoch_, metric),
-                f"{metric} by epoch on training and validation rows, and the distance between the two matrices.",
+                f"{metric} by epoch, the distance between the two matrices, and the exact zeros.",
             ),
             "heat_map": (plots.heat_map(partial, names), "Partial correlations between all columns, clustered."),
             "graph": (plots.edge_graph(partial, names), "The strongest edges of the learned graph."),
             "spectrum": (
                 plots.spectrum(model.precision_, model.task_precision_, model.method == "vnn"),
-                "Eigenvalues of the sparse and of the task-aware matrix.",
+                f"Eigenvalues of the sparse and of the task-aware matrix{' (mean of all networks)' if many else ''}.",
             ),
-            "responses": (plots.frequency_responses(mu, responses), "Frequency response of every filter."),
+            "responses": (
+                plots.frequency_responses(mu, responses),
+                f"Frequency response of every filter{' of the first network' if many else ''}.",
+            ),
         }
         if result.task == "regression":
             figure = plots.predicted_against_true(result.y_test, said.predicted, result.target)
@@ -132,11 +139,32 @@ def _figures(result: HoldOut) -> dict[str, Picture]:
 
 
 def _responses(model: Any) -> tuple[FloatArray, list[FloatArray]]:
-    """Eigenvalues of the scaled matrix, and h(mu) of every filter of every layer on a grid over their range."""
+    """Of the first network: eigenvalues of its scaled matrix, and h(mu) of every filter of every layer on a grid."""
     mu = np.linalg.eigvalsh(model.shift_)
     grid = torch.linspace(float(mu.min()), float(mu.max()), GRID_POINTS, dtype=torch.float64)
     with torch.no_grad():
         return mu, [bank.frequency_response(grid).reshape(GRID_POINTS, -1).numpy() for bank in model.network_.filters]
+
+
+def _chosen_by(model: Any) -> str:
+    """Which rows chose the epoch that was kept."""
+    if model.n_rows_["validation"]:
+        return "validation"
+    return "left out" if model.history_["validation_loss"].notna().any() else "none"
+
+
+def _parameters(model: Any) -> list[tuple[str, str, bool, str, str]]:
+    """Name, the value the fit ran with, whether the recipe chose it, the paper's symbol, meaning."""
+    return [
+        (
+            p.name,
+            _show(getattr(model.settings, p.name)),
+            p.by_recipe and getattr(model, p.name) is None,
+            p.symbol,
+            p.help,
+        )
+        for p in PARAMETERS
+    ]
 
 
 def _fitted(model: Any) -> list[tuple[str, str]]:
@@ -146,7 +174,8 @@ def _fitted(model: Any) -> list[tuple[str, str]]:
         ("spectral bound used (M)", _number(model.spectral_bound_)),
         ("eigenvalues of the sparse precision", f"{_number(smallest)} to {_number(largest)}"),
         ("epochs run, epoch kept", f"{model.n_iter_}, {model.best_epoch_}"),
-        ("network weights", f"{sum(p.numel() for p in model.network_.parameters()):,}"),
+        ("networks", str(len(model.networks_))),
+        ("weights of one network", f"{sum(p.numel() for p in model.network_.parameters()):,}"),
         ("random seed", _show(model.random_state)),
     ]
 

@@ -180,16 +180,28 @@ def _how(rows: Sequence[Row], about: Mapping[str, Any]) -> list[str]:
     repeats = len({row["repeat"] for row in fitted})
     sizes = [int(np.median([row.get(name) or 0 for row in fitted])) for name in ("n_train", "n_validation", "n_test")]
     times = "once" if repeats == 1 else f"anew in each of {repeats} repeats"
-    tried, stopped = (sum(row.get(name) or 0 for row in fitted) for name in ("n_candidates", "n_stopped"))
-    early = f", of which {stopped:,} were stopped early as hopeless" if stopped else ""
     return [
         f"The rows were split {times}: about {sizes[0]} to learn from, {sizes[1]} to tune on and {sizes[2]} to test. "
         f"{_people(about)}, and every method got the same splits (splits.csv).",
-        f"Each method’s parameters were chosen on the validation rows alone: {tried:,} candidates were trained in all"
-        f"{early}. The test rows were used once, at the end.",
+        f"{_chosen(fitted, about)} The test rows were used once, at the end.",
         "Differences are paired by split. Their intervals come from the corrected resampled t-test (Nadeau and Bengio, "
         "2003), which allows for repeats that share rows.",
     ]
+
+
+def _chosen(fitted: Sequence[Row], about: Mapping[str, Any]) -> str:
+    """How the parameters came about."""
+    if about.get("tuned") is False:
+        return (
+            "Nothing was tuned: every method has its defaults, the plain ones scikit-learn’s on standardised features. "
+            "Networks took the validation rows to choose their epoch, the plain methods left them alone."
+        )
+    tried, stopped = (sum(row.get(name) or 0 for row in fitted) for name in ("n_candidates", "n_stopped"))
+    early = f", of which {stopped:,} were stopped early as hopeless" if stopped else ""
+    return (
+        f"Each method’s parameters were chosen on the validation rows alone: {tried:,} candidates were trained in all"
+        f"{early}."
+    )
 
 
 def _people(about: Mapping[str, Any]) -> str:

@@ -56,7 +56,7 @@ def build_outcome(manifest: Mapping[str, Any], rows: Sequence[Row], total: int |
     rows = in_order(rows)
     about = {"title": manifest.get("name", ""), "source": "", "description": "", **manifest.get("about", {})}
     complete = total is None or len(rows) >= total
-    judged = judge_claims(about["kind"], rows, _cohort(manifest)) if complete and _of_the_paper(about) else []
+    judged = judge_claims(about["kind"], rows, _cohort(manifest)) if complete and _of_the_paper(manifest, about) else []
     claims = [dict(claim) for claim in judged]
     parts = _parts(rows, about, claims)
     warnings = [*unfinished(len(rows), total), *about.get("notes", [])]
@@ -125,9 +125,10 @@ def _parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mappi
     return comparison_parts(rows, about)
 
 
-def _of_the_paper(about: Mapping[str, Any]) -> bool:
-    """A user's own table is not what the paper made claims about."""
-    return about["kind"] != "comparison" or "published" in about
+def _of_the_paper(manifest: Mapping[str, Any], about: Mapping[str, Any]) -> bool:
+    """A user's own table is not what the paper made claims about, nor are networks of another recipe."""
+    networks = manifest.get("config", {}).get("networks") or {}
+    return networks.get("recipe", ["paper"]) == ["paper"] and (about["kind"] != "comparison" or "published" in about)
 
 
 def _cohort(manifest: Mapping[str, Any]) -> str | None:

@@ -12,6 +12,7 @@ from precisionnet.errors import PrecisionNetWarning
 from precisionnet.estimators import PNNClassifier, PNNRegressor
 from precisionnet.estimators.fitting import Fitting
 from precisionnet.experiments.methods.candidate import Parameters, Sides
+from precisionnet.experiments.methods.registry import METHODS
 from precisionnet.joint import Starts
 
 STARTS = Starts()
@@ -21,14 +22,16 @@ STARTS = Starts()
 class NetworkCandidate:
     """``PNNRegressor(method, **parameters)`` on these rows, to the bit what its ``fit`` makes of them.
 
+    ``joint_mlp`` is ``joint`` with the readout that the registry fixes, whatever the parameters say.
     The score is that of the epoch the model would keep: the one with the lowest validation loss.
     """
 
     def __init__(self, method: str, parameters: Parameters, sides: Sides) -> None:
         self.parameters, self.epochs, self.seconds = parameters, 0, 0.0
         kind = PNNRegressor if sides.task == "regression" else PNNClassifier
-        model = kind(method, **parameters, missing="median", random_state=sides.seed)
-        self.max_epochs = model.max_epochs
+        spec = METHODS[method]
+        model = kind(spec.runs, **{**parameters, **spec.fixed}, missing="median", random_state=sides.seed)
+        self.max_epochs: int = model.settings.max_epochs
         self._score = "validation_metric" if sides.task == "regression" else "validation_loss"
         self._best_loss = self._best = np.inf
         train, validation = sides.train, sides.validation

@@ -24,6 +24,7 @@ from precisionnet.experiments.methods.searching import (
     RUNGS,
     Entrant,
     Make,
+    Rungs,
     Searched,
     Space,
     how_many_go_on,
@@ -47,7 +48,7 @@ Places = tuple[int, ...]
 
 
 def search_with_optuna(
-    make: Make, space: Space, tuning: Tuning, seed: int = 0, scratch: Path | None = None
+    make: Make, space: Space, tuning: Tuning, seed: int = 0, scratch: Path | None = None, recipe: str = "paper"
 ) -> Searched:
     """``tuning.trials`` combinations of a larger space; with ``scratch`` the finished ones survive a kill."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -56,7 +57,7 @@ def search_with_optuna(
     while (number := len(study.trials)) < tuning.trials:
         places = _propose(study.trials, space, seed)
         entrant = Entrant(_parameters(space, places))
-        scores = _run(entrant, make, study.trials, race=tuning.race)
+        scores = _run(entrant, make, study.trials, RUNGS[recipe] if tuning.race else {})
         _record(study, space, places, entrant.row(), scores)
         if _best(study.trials) == number and entrant.candidate is not None:
             leader = number, entrant.candidate
@@ -71,16 +72,16 @@ def search_with_optuna(
     return Searched(leader[1], trials)
 
 
-def _run(entrant: Entrant, make: Make, earlier: Sequence[FrozenTrial], *, race: bool) -> dict[int, float]:
+def _run(entrant: Entrant, make: Make, earlier: Sequence[FrozenTrial], rungs: Rungs) -> dict[int, float]:
     """Train from rung to rung, and its scores there; over where too many of the earlier trials were better at one."""
     scores: dict[int, float] = {}
-    for rung, share in enumerate((*RUNGS, 1.0) if race else (1.0,)):
+    for rung, share in enumerate((*rungs, 1.0)):
         if not entrant.advance(make, share):
             break
         scores[rung] = entrant.validation
         there = [trial.intermediate_values[rung] for trial in earlier if rung in trial.intermediate_values]
         ahead = sum(score <= entrant.validation for score in there)
-        if share < 1.0 and ahead >= how_many_go_on(len(there) + 1, RUNGS[share]):
+        if share < 1.0 and ahead >= how_many_go_on(len(there) + 1, rungs[share]):
             break
     return scores
 

@@ -16,7 +16,7 @@ from precisionnet.experiments.metrics import judge
 
 
 class PlainCandidate:
-    """One choice of parameters of a plain method; equal ``sides`` and parameters make equal models."""
+    """One choice of parameters of a plain method, its default without any; equal ``sides`` make equal models."""
 
     max_epochs = 1
 
@@ -52,7 +52,8 @@ class PlainCandidate:
 
     def _fitted(self) -> Any:
         try:
-            return PLAIN_MODELS[self.method].fit(self.parameters, self.sides)
+            model = PLAIN_MODELS[self.method]
+            return model.fit(self.parameters, self.sides) if self.parameters else model.fit_default(self.sides)
         except InputError:
             raise
         except (np.linalg.LinAlgError, ValueError) as error:  # as scikit-learn says that its solver broke down

@@ -4,6 +4,9 @@ Every model is given the features it works best with (medians for what is missin
 training rows; trees take them as they are) and a target in standard units where its penalties depend on them. Models
 that are grown step by step, boosting and the perceptron, keep the step that did best on the validation rows, as the
 networks do.
+
+Each has a default as well, for comparisons in which nothing is tuned: what scikit-learn's class does with nothing set,
+on the same features and the target as it is. Nothing is chosen on validation rows then.
 """
 
 from __future__ import annotations
@@ -15,14 +18,17 @@ from typing import Any
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, RationalQuadratic, WhiteKernel
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
 
 from precisionnet.errors import InputError
@@ -38,6 +44,8 @@ class PlainModel:
     """One method: fitted on the training rows of ``sides``, the validation rows only to stop early."""
 
     fit: Callable[[Parameters, Sides], Any]
+    fit_default: Callable[[Sides], Any]
+    """Nothing set."""
     space: Mapping[str, Sequence[Any]]
     for_numbers: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """What is tried besides where the target is a number."""
@@ -119,6 +127,61 @@ def _fit_guess(parameters: Parameters, sides: Sides) -> Any:
     return _fitted(guess, sides.train)
 
 
+def _default_perceptron(sides: Sides) -> Any:
+    """All components; 100 hidden units, alpha=1e-4, learning_rate_init=1e-3, max_iter=200."""
+    kind = MLPRegressor if sides.task == "regression" else MLPClassifier
+    return _fitted(_prepared(make_pipeline(PCA(), kind(random_state=sides.seed))), sides.train)
+
+
+def _default_ridge(sides: Sides) -> Any:
+    """alpha=1."""
+    return _fitted(_prepared(Ridge()), sides.train)
+
+
+def _default_logistic(sides: Sides) -> Any:
+    """C=1."""
+    return _fitted(_prepared(LogisticRegression()), sides.train)
+
+
+def _default_svr(sides: Sides) -> Any:
+    """C=1, gamma="scale", epsilon=0.1, on the target in its own units."""
+    return _fitted(_prepared(SVR()), sides.train)
+
+
+class _OwnDecisions(CalibratedClassifierCV):  # type: ignore[misc]
+    """Classes as the machine decides, probabilities, which it has none of, by calibration."""
+
+    def predict(self, X: Any) -> Any:
+        return self.calibrated_classifiers_[0].estimator.predict(X)
+
+
+def _default_svc(sides: Sides) -> Any:
+    """C=1, gamma="scale"."""
+    machine = _OwnDecisions(SVC(), ensemble=False, cv=_calibration_folds(sides))
+    return _fitted(_prepared(machine), sides.train)
+
+
+def _default_gp(sides: Sides) -> Any:
+    """The one that is not scikit-learn's: its fixed kernel without noise predicts 0 wherever there are many columns."""
+    return _fit_gp({"kernel": "rbf"}, sides)
+
+
+def _default_boosting(sides: Sides) -> Any:
+    """learning_rate=0.1, 100 trees of 31 leaves; columns of NaN, which it cannot bin, are left out."""
+    kind = HistGradientBoostingRegressor if sides.task == "regression" else HistGradientBoostingClassifier
+    trees = kind(random_state=sides.seed)
+    empty = sides.train.X.columns[sides.train.X.isna().all()]
+    return _fitted(make_pipeline(FunctionTransformer(_without, kw_args={"columns": empty}), trees), sides.train)
+
+
+def _without(X: Any, columns: Any) -> Any:
+    return X.drop(columns=columns)
+
+
+def _default_guess(sides: Sides) -> Any:
+    return _fit_guess({}, sides)
+
+
 def _fitted(model: Any, train: Part) -> Any:
     return model.fit(train.X, train.y)
 
@@ -126,6 +189,7 @@ def _fitted(model: Any, train: Part) -> Any:
 PLAIN_MODELS: dict[str, PlainModel] = {
     "pca_mlp": PlainModel(
         fit_perceptron,
+        _default_perceptron,
         {
             "variance": [0.8, 0.95, 0.999],
             "hidden": [[64], [64, 64]],
@@ -133,18 +197,25 @@ PLAIN_MODELS: dict[str, PlainModel] = {
             "learning_rate": [0.001, 0.01],
         },
     ),
-    "ridge": PlainModel(_fit_ridge, {"l2_penalty": np.logspace(-2, 4, 25).tolist()}),
-    "logistic": PlainModel(_fit_logistic, {"C": np.logspace(-4, 2, 13).tolist()}),
+    "ridge": PlainModel(_fit_ridge, _default_ridge, {"l2_penalty": np.logspace(-2, 4, 25).tolist()}),
+    "logistic": PlainModel(_fit_logistic, _default_logistic, {"C": np.logspace(-4, 2, 13).tolist()}),
     "svr": PlainModel(
-        _fit_svr, {"C": [0.3, 1.0, 3.0, 10.0, 30.0], "gamma_scale": [0.1, 0.3, 1.0, 3.0], "epsilon": [0.03, 0.1, 0.3]}
+        _fit_svr,
+        _default_svr,
+        {"C": [0.3, 1.0, 3.0, 10.0, 30.0], "gamma_scale": [0.1, 0.3, 1.0, 3.0], "epsilon": [0.03, 0.1, 0.3]},
     ),
-    "svc": PlainModel(_fit_svc, {"C": [0.1, 0.3, 1.0, 3.0, 10.0, 30.0], "gamma_scale": [0.03, 0.1, 0.3, 1.0, 3.0]}),
-    "gp": PlainModel(_fit_gp, {"kernel": ["rbf", "matern", "rational_quadratic"]}),
+    "svc": PlainModel(
+        _fit_svc,
+        _default_svc,
+        {"C": [0.1, 0.3, 1.0, 3.0, 10.0, 30.0], "gamma_scale": [0.03, 0.1, 0.3, 1.0, 3.0]},
+    ),
+    "gp": PlainModel(_fit_gp, _default_gp, {"kernel": ["rbf", "matern", "rational_quadratic"]}),
     "hist_gb": PlainModel(
         fit_boosting,
+        _default_boosting,
         {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [8, 31], "max_features": [0.3, 1.0], "l2_penalty": [1.0]},
         for_numbers={"loss": ["squared_error", "absolute_error"]},
     ),
-    "median": PlainModel(_fit_guess, {}),
-    "majority": PlainModel(_fit_guess, {}),
+    "median": PlainModel(_fit_guess, _default_guess, {}),
+    "majority": PlainModel(_fit_guess, _default_guess, {}),
 }

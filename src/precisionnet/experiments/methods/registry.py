@@ -1,17 +1,19 @@
 """The methods of a comparison by name: the paper's six, and what a user would pick instead.
 
 Methods of the family "network" share one grid, which comes from the config; each is given the part of it that it uses.
-The plain ones bring their own.
+They come with both readouts: ``joint`` has the one of its grid or recipe, ``joint_mlp`` the flattened one, always. The
+plain ones bring their own grid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from precisionnet.errors import InputError, did_you_mean, printable, shown
+from precisionnet.experiments.config import recipe_of
 from precisionnet.experiments.methods.plain_models import PLAIN_MODELS
 from precisionnet.types import TaskName
 
@@ -20,6 +22,14 @@ Networks = Mapping[str, Sequence[Any]]
 """The grid of the networks: values by parameter name."""
 
 BOTH: tuple[TaskName, ...] = ("regression", "classification")
+
+
+class Space(Protocol):
+    """What is tried of a method."""
+
+    def __call__(self, task: TaskName, networks: Networks, *, tuned: bool = True) -> dict[str, list[Any]]:
+        """The values of each parameter; where nothing is tuned, a network has one each and a plain method none."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -33,39 +43,74 @@ class MethodSpec:
     """One clause for the page."""
     tasks: tuple[TaskName, ...]
     family: Family
-    space: Callable[[TaskName, Networks], dict[str, list[Any]]]
-    """(task, networks) -> the values of each parameter that are tried."""
+    space: Space
+    runs: str = ""
+    """Of a network: the estimator's ``method``."""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    """Of a network: what no grid changes."""
 
 
-def _network_space(unused: frozenset[str], task: TaskName, networks: Networks) -> dict[str, list[Any]]:
-    return {name: list(values) for name, values in networks.items() if name not in unused}
+def _network_space(
+    unused: frozenset[str], fixed: Mapping[str, Any], task: TaskName, networks: Networks, *, tuned: bool = True
+) -> dict[str, list[Any]]:
+    idle = unused | _OTHER_RECIPES[recipe_of(networks)]
+    space = {name: list(values) for name, values in networks.items() if name not in idle}
+    return {**space, **{name: [value] for name, value in fixed.items()}}
 
 
-def _plain_space(name: str, task: TaskName, networks: Networks) -> dict[str, list[Any]]:
+def _plain_space(name: str, task: TaskName, networks: Networks, *, tuned: bool = True) -> dict[str, list[Any]]:
+    if not tuned:
+        return {}
     model = PLAIN_MODELS[name]
     space = {**model.space, **model.for_numbers} if task == "regression" else model.space
     return {parameter: list(values) for parameter, values in space.items()}
 
 
 # What has no effect on a method is left out of its grid: it would only train the same network again.
-_ONE_MATRIX = frozenset({"coupling", "task_steps", "theta_steps", "step1", "predict_on"})
+_ONE_MATRIX = frozenset({"coupling", "task_steps", "theta_steps", "theta_every", "step1", "predict_on"})
 _NO_LASSO = _ONE_MATRIX | {"l1_scale", "l1_penalty", "ridge", "spectral_bound"}
+_OTHER_RECIPES = {
+    "paper": frozenset({"input_noise", "batch_size", "theta_every"}),
+    "standard": frozenset({"task_steps", "theta_steps", "weight_steps", "step1", "patience"}),
+}
+_FLAT = {"readout": "mlp"}
 
 
 def _network(name: str, label: str, what: str, unused: frozenset[str] = frozenset()) -> MethodSpec:
-    return MethodSpec(name, label, what, BOTH, "network", partial(_network_space, unused))
+    return MethodSpec(name, label, what, BOTH, "network", partial(_network_space, unused, {}), name)
+
+
+def _flat(spec: MethodSpec) -> MethodSpec:
+    """The same method with a weight for every node in its readout."""
+    assert isinstance(spec.space, partial)
+    unused, _ = spec.space.args
+    return MethodSpec(
+        f"{spec.name}_mlp",
+        f"{spec.label}, flat",
+        f"{spec.what}, its readout flattened: a weight for every node",
+        spec.tasks,
+        "network",
+        partial(_network_space, unused, _FLAT),
+        spec.name,
+        _FLAT,
+    )
 
 
 def _plain(name: str, label: str, what: str, *tasks: TaskName) -> MethodSpec:
     return MethodSpec(name, label, what, tasks or BOTH, "plain", partial(_plain_space, name))
 
 
-_SPECS = (
+_NETWORKS = (
     _network("joint", "Joint", "a precision network whose sparse graph is learned with the task"),
     _network("naive", "Naive", "graph and network by plain gradient steps on one matrix", _ONE_MATRIX),
     _network("glasso", "GL", "a network on the graphical lasso of the training rows", _ONE_MATRIX),
     _network("sample", "Sample", "a network on the inverse of the sample covariance", _NO_LASSO),
     _network("vnn", "VNN", "a network on the sample covariance itself", _NO_LASSO),
+)
+
+_SPECS = (
+    *_NETWORKS,
+    *(_flat(spec) for spec in _NETWORKS),
     _plain("pca_mlp", "PCA + MLP", "principal components and a multi-layer perceptron"),
     _plain("ridge", "Ridge", "linear regression with an l2 penalty", "regression"),
     _plain("logistic", "Logistic", "logistic regression with an l2 penalty", "classification"),
@@ -83,6 +128,9 @@ METHODS: dict[str, MethodSpec] = {spec.name: spec for spec in _SPECS}
 PAPER_METHODS = ("joint", "naive", "glasso", "sample", "vnn", "pca_mlp")
 """The six that the paper compares."""
 
+QUICK_NETWORKS = ("joint", "joint_mlp", "glasso", "vnn")
+"""In a quick comparison, beside the plain methods."""
+
 TRIVIAL: dict[TaskName, str] = {"regression": "median", "classification": "majority"}
 """What a method must beat to be of any use."""
 
@@ -98,6 +146,11 @@ def label(method: str) -> str:
 def methods_for(task: TaskName) -> tuple[str, ...]:
     """Names of the methods that can do this task."""
     return tuple(name for name, spec in METHODS.items() if task in spec.tasks)
+
+
+def quick_methods(task: TaskName) -> tuple[str, ...]:
+    """Names of the methods of a quick comparison."""
+    return tuple(n for n in methods_for(task) if METHODS[n].family == "plain" or n in QUICK_NETWORKS)
 
 
 def check_methods(names: Iterable[str], task: TaskName) -> tuple[str, ...]:

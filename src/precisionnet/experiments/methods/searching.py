@@ -1,10 +1,11 @@
 """Choosing among candidates on the validation rows: every choice of a grid, the hopeless ones given up early.
 
-A race is successive halving over epochs. After a tenth of its epochs a candidate goes on only where it is among the
-better two thirds of those that came so far, after a fifth and after two fifths in the better half (never fewer than
-four go on); the rest is trained to the end. ``results/grid_bench.csv`` says what that saves, and what it costs in
-validation error. What a race can miss is a slow starter: ``Tuning(race=False)`` trains everyone to the end, as the
-paper does. Nothing here ever sees a test row.
+A race is successive halving over epochs: at each rung, a share of a candidate's epochs, only the better ones of those
+that came so far go on (never fewer than four), and who passes the last is trained to the end. In the standard recipe
+the learning rate falls along a cosine and networks settle only when it is low, so that a tenth of the epochs says
+little: its race begins at a fifth. ``results/grid_bench.csv`` says what the race saves in the paper's recipe, and what
+it costs in validation error. What a race can miss is a slow starter: ``Tuning(race=False)`` trains everyone to the end,
+as the paper does. Nothing here ever sees a test row.
 """
 
 from __future__ import annotations
@@ -25,8 +26,16 @@ Space = Mapping[str, Sequence[Any]]
 """The values of each parameter that are tried, in order."""
 Make = Callable[[Parameters], Candidate]
 
-RUNGS = {0.1: 2 / 3, 0.2: 1 / 2, 0.4: 1 / 2}
+Rungs = Mapping[float, float]
 """From the share of a candidate's epochs after which a race is judged to the share of candidates that go on."""
+FEWEST_RACED = 4
+"""Combinations from which on a race is worth its risk."""
+
+RUNGS: dict[str, Rungs] = {
+    "paper": {0.1: 2 / 3, 0.2: 1 / 2, 0.4: 1 / 2},
+    "standard": {0.2: 2 / 3, 0.4: 1 / 2},
+}
+"""By the networks' recipe; models that are fitted in one go never stop early."""
 NO_OPTUNA = "A budgeted search needs optuna: run pip install 'precisionnet[search]'."
 FEWEST = 4
 """So many go on at every rung, whatever their share."""
@@ -40,24 +49,28 @@ class Searched:
     trials: list[Row]
 
 
-def search(make: Make, space: Space, tuning: Tuning, seed: int = 0, scratch: Path | None = None) -> Searched:
+def search(
+    make: Make, space: Space, tuning: Tuning, seed: int = 0, scratch: Path | None = None, recipe: str = "paper"
+) -> Searched:
     """The candidate with the lowest validation score; of equals the first.
 
     ``make`` builds an untrained candidate. A budgeted search (``tuning.search == "optuna"``) keeps its journal in
-    ``scratch`` and goes on from there; where its budget covers the whole grid it is the grid.
+    ``scratch`` and goes on from there; where its budget covers the whole grid it is the grid. ``recipe`` says at which
+    rungs a race is judged.
     """
     if tuning.search == "optuna" and count_combinations(space) > tuning.trials:
         from precisionnet.experiments.methods.optuna_search import search_with_optuna
 
-        return search_with_optuna(make, space, tuning, seed, scratch)
-    return search_grid(make, space, race=tuning.race)
+        return search_with_optuna(make, space, tuning, seed, scratch, recipe)
+    race = tuning.race and count_combinations(space) >= FEWEST_RACED
+    return search_grid(make, space, RUNGS[recipe] if race else {})
 
 
-def search_grid(make: Make, space: Space, *, race: bool = True) -> Searched:
-    """Every combination, in a race or each to the end."""
+def search_grid(make: Make, space: Space, rungs: Rungs) -> Searched:
+    """Every combination, in a race; without rungs each to the end."""
     entrants = [Entrant(parameters) for parameters in combinations(space)]
     going = entrants
-    for share, kept in RUNGS.items() if race else ():
+    for share, kept in rungs.items():
         going = _advance_all(going, make, share, keep=how_many_go_on(len(going), kept))
     winners = _advance_all(going, make, 1.0, keep=1)
     trials = [entrant.row() for entrant in entrants]

@@ -47,20 +47,27 @@ def cohort_experiment(config: Config, data_folder: Path | None) -> Experiment:
         splits=splits_frame(data, folds),
         about={
             "kind": "comparison",
-            "title": TITLES[cohort],
+            **cohort_about(cohort),
             "task": "regression",
             "target": "age",
-            "unit": "years",
             "n_rows": len(data),
             "n_features": data.X.shape[1],
             "n_people": len(data) if data.groups is None else int(data.groups.nunique()),
-            "source": SOURCES[cohort],
-            "description": DESCRIPTIONS[cohort],
             "notes": [*caveat, *data.notes],
             "expected": dict(config.expected),
             "published": published(cohort),
         },
     )
+
+
+def cohort_about(cohort: str) -> dict[str, str]:
+    """What a page says of the cohort."""
+    return {
+        "title": TITLES[cohort],
+        "unit": "years",
+        "source": SOURCES[cohort],
+        "description": DESCRIPTIONS[cohort],
+    }
 
 
 def load_cohort(cohort: str, data_folder: Path | None) -> Dataset:

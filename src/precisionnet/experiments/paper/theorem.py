@@ -39,7 +39,7 @@ from precisionnet.parameters import BY_NAME
 from precisionnet.precision import graphical_lasso, spectral_bound
 from precisionnet.types import FloatArray
 
-TASK_WEIGHT: float = BY_NAME["task_weight"].default
+TASK_WEIGHT: float = BY_NAME["task_weight"].of("paper")
 """alpha of the paper: Step 1 weighs the graphical lasso by 1 - alpha."""
 FAR = 1.0
 """Nuclear distance of theta_task in the sweep over T: not at the truth."""

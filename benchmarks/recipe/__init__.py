@@ -1,0 +1,1 @@
+"""What each decision of the standard recipe is worth."""

@@ -1,0 +1,106 @@
+"""How few edges are enough: error on left-out rows against the number of edges, along the l1 path.
+
+One chain of fits: a dense one first, then penalty after penalty, each going on from the one before with a graph of
+fewer edges. The error of a point is the out-of-bag one: every row is judged by a member that has not seen it, the same
+member at every point, so the points differ by their graphs and not by luck of a split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from precisionnet.errors import InputError
+from precisionnet.estimators.base import BasePNN
+from precisionnet.estimators.fitting import Fitting
+
+L1_SCALES = (0.3, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0)
+FURTHER_EPOCHS = 0.4
+"""Length of the fits that go on from another, as a share of the first one's epochs."""
+
+
+@dataclass(frozen=True)
+class SparsityCurve:
+    """A row a point, densest first; ``model`` is the sparsest within one standard error of the best, fitted."""
+
+    frame: pd.DataFrame
+    """l1_scale (NaN: every pair may be an edge), n_edges, zeros (share of the matrix), error, standard_error."""
+    chosen: int
+    """Which row."""
+    model: Any
+
+
+def sparsity_curve(
+    model: BasePNN,
+    X: Any,
+    y: Any,
+    l1_scales: Sequence[float] = L1_SCALES,
+    *,
+    groups: Any = None,
+    on_point: Callable[[dict[str, float]], object] | None = None,
+) -> SparsityCurve:
+    """Fit ``model`` (a copy) along the l1 path and pick the sparsest graph that costs no accuracy.
+
+    Parameters
+    ----------
+    model : a ``PNNRegressor`` or ``PNNClassifier`` with ``method="joint"`` and the standard recipe.
+    X, y, groups : as for ``fit``.
+    l1_scales : penalties, as multiples of sqrt(log N / T); tried in ascending order.
+    on_point : called with each row as it is known, for a progress display.
+    """
+    model = _checked(model)
+    scales: list[float | None] = [None, *sorted(float(scale) for scale in l1_scales)]
+    if not l1_scales or scales[1] is None or scales[1] <= 0:
+        raise InputError("l1_scales must hold numbers above 0.")
+    epochs = model.settings.max_epochs
+    rows, fitted, before = [], [], None
+    for scale in scales:
+        chosen = {"predict_on": "task"} if scale is None else {"predict_on": "sparse", "l1_scale": scale}
+        length = epochs if before is None else max(2, round(FURTHER_EPOCHS * epochs))
+        point = clone(model).set_params(max_epochs=length, **chosen)
+        fitting = Fitting(point, X, y, groups=groups, begin_from=before)
+        while not fitting.done:
+            fitting.advance()
+        fitted.append(fitting.finish())
+        rows.append(_row(fitted[-1], y, scale))
+        before = fitting
+        if on_point is not None:
+            on_point(rows[-1])
+    frame = pd.DataFrame(rows)
+    chosen_row = sparsest_within_one_error(frame)
+    return SparsityCurve(frame, chosen_row, fitted[chosen_row])
+
+
+def sparsest_within_one_error(frame: pd.DataFrame) -> int:
+    """The row with the fewest edges whose error is at most the lowest plus that one's standard error."""
+    best = frame.iloc[int(frame["error"].argmin())]
+    good = frame[frame["error"] <= best["error"] + best["standard_error"]]
+    return int(good.index[int(good["n_edges"].argmin())])
+
+
+def _checked(model: BasePNN) -> BasePNN:
+    settings = model.settings
+    if settings.method != "joint" or settings.recipe != "standard":
+        raise InputError('A sparsity curve is for method="joint" with recipe="standard": set both.')
+    if model.random_state is None or not isinstance(model.random_state, int | np.integer):
+        model = clone(model).set_params(random_state=0)  # every point must deal the rows to the members alike
+    return model
+
+
+def _row(model: Any, y: Any, scale: float | None) -> dict[str, float]:
+    errors = model._out_of_bag_errors(y)
+    n = model.n_features_in_
+    matrix = model.task_precision_ if scale is None else model.precision_
+    n_edges = int(np.count_nonzero(np.triu(matrix, 1)))
+    return {
+        "l1_scale": np.nan if scale is None else scale,
+        "n_edges": n_edges,
+        "zeros": 1.0 - (n + 2 * n_edges) / n**2,
+        "error": float(errors.mean()),
+        "standard_error": float(errors.std(ddof=1) / np.sqrt(len(errors))),
+    }

@@ -1,0 +1,13 @@
+"""Small fits of both recipes, for what is true of any fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+QUICK: dict[str, dict[str, Any]] = {
+    "standard": {"recipe": "standard", "n_members": 2, "max_epochs": 3, "batch_size": 16, "random_state": 0},
+    "paper": {"recipe": "paper", "max_epochs": 4, "random_state": 0},
+}
+both_recipes = pytest.mark.parametrize("quick", QUICK.values(), ids=QUICK)
