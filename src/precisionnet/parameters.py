@@ -109,10 +109,10 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         "readout",
-        "mean",
-        "mean (node average, any number of nodes: the graph does the work) or mlp (a weight for every node).",
+        "both",
+        "mean (node average: the graph does the work), mlp (a weight for every node), both (half of the members each).",
         str,
-        choices=("mlp", "mean"),
+        choices=("mean", "mlp", "both"),
         paper="mlp",
     ),
     Parameter(

@@ -127,7 +127,7 @@ def test_ids_that_are_missing_or_all_the_same(precisionnet, table, tmp_path):
         (["--max-epochs", "1" + "0" * 400], "--max-epochs must be .* at most 1e.06, got a number beyond"),
         (["--test-fraction", 0.99], r"splits 120 rows \(120 ids\) into 1 to learn from"),
         (["--test-fraction", 0.001], "No row is left for test"),
-        (["--step1", "paper", "--ridge", 0, "--coupling", 400, "--drop", "who"], "The fit diverged in epoch"),
+        (["--recipe", "paper", "--step1", "paper", "--ridge", 0, "--coupling", 400, "--drop", "who"], "The fit diverged in epoch"),
     ],
 )
 def test_bad_options(precisionnet, table, tmp_path, options, sentence):
@@ -142,7 +142,7 @@ def test_fewer_rows_than_columns_goes_on_with_a_note(precisionnet, tmp_path):
     pd.DataFrame(rng.normal(size=(20, 31))).rename(columns={30: "age"}).to_csv(tmp_path / "t.csv", index=False)
     done = precisionnet("fit", tmp_path / "t.csv", "--target", "age", "--out", tmp_path / "o", "--max-epochs", 1)
     assert done.code == 0
-    assert "12 training rows for 30 columns" in done.sentence
+    assert "16 training rows for 30 columns" in done.sentence
 
 
 def test_outputs_that_cannot_be_written(precisionnet, table, tmp_path):

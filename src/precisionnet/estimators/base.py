@@ -32,6 +32,7 @@ from precisionnet.estimators.checks import (
 from precisionnet.estimators.fitting import Fitting
 from precisionnet.estimators.interop import GraphInterop
 from precisionnet.estimators.intervals import Unseen
+from precisionnet.estimators.members import member_readouts
 from precisionnet.estimators.rows import Table, canonical, canonical_with_places, fill, is_constant
 from precisionnet.estimators.settings import Settings
 from precisionnet.joint import EnsembleResult, HistoryRow, Problem, Result, Rows, member
@@ -265,7 +266,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         rate = float(np.sqrt(np.log(self.n_features_in_) / training.weight.sum()))
         settings = self.settings
         return Problem(
-            network=self._new_network(seed),
+            network=self._new_network(seed, member_readouts(settings)[0]),
             rows=self._rows(training),
             task_loss=self._task_loss,
             emp_cov=emp_cov,
@@ -291,7 +292,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         scale = self._x_scaler.scale
         return self.precision_ / np.outer(scale, scale)
 
-    def _new_network(self, seed: int) -> PrecisionNetwork:
+    def _new_network(self, seed: int, readout: str) -> PrecisionNetwork:
         settings = self.settings
         with _RNG_LOCK, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -301,7 +302,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
                 n_layers=settings.n_layers,
                 n_filters=settings.n_filters,
                 order=settings.order,
-                readout=settings.readout,
+                readout=readout,  # type: ignore[arg-type]
                 readout_width=settings.readout_width,
                 activation=settings.activation,
             )
@@ -326,16 +327,22 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
 
     def _keep_members(self, problem: Problem, result: EnsembleResult, n_training: int, n_validation: int) -> None:
         """What the standard recipe leaves: several networks, each on a matrix of its own, and one precision."""
-        state = result.state
+        theta_task = np.concatenate([state.theta_task for state in result.states])
         self.precision_ = result.theta
-        self.task_precision_ = state.theta_task.mean(axis=0)
-        self.shifts_ = state.theta_task / result.scale
-        tensors = {**state.weights, **state.statistics}
-        self._keep_networks([member(tensors, i) for i in range(len(state.theta))])
-        self._keep_facts(problem, result.history, state.epoch, result.note, n_training, n_validation)
+        self.task_precision_ = theta_task.mean(axis=0)
+        self.shifts_ = theta_task / result.scale
+        self._keep_networks(
+            [
+                member({**state.weights, **state.statistics}, i)
+                for state in result.states
+                for i in range(len(state.theta))
+            ]
+        )
+        epoch = result.states[0].epoch
+        self._keep_facts(problem, result.history, epoch, result.note, n_training, n_validation)
 
     def _keep_networks(self, states: list[dict[str, Tensor]]) -> None:
-        self.networks_ = [self._new_network(seed=0) for _ in states]
+        self.networks_ = [self._new_network(0, readout) for readout in member_readouts(self.settings)]
         for network, tensors in zip(self.networks_, states, strict=True):
             network.load_state_dict(tensors)
             # Predictions are float64: a row then gets the same number, to about 1e-15, whatever stands beside it.

@@ -32,6 +32,7 @@ from precisionnet.errors import InputError, ModelFileError
 from precisionnet.estimators.base import BasePNN
 from precisionnet.estimators.classifier import PNNClassifier
 from precisionnet.estimators.intervals import Calibration
+from precisionnet.estimators.members import member_readouts
 from precisionnet.estimators.regressor import PNNRegressor
 from precisionnet.estimators.rows import Scaler
 from precisionnet.nn import scale_to_unit_norm
@@ -126,7 +127,9 @@ def _tensors(model: BasePNN) -> dict[str, Tensor]:
         arrays |= {f"calibration.{name}": getattr(calibration, name) for name in _CALIBRATION}
     tensors = {name: torch.from_numpy(np.array(array, dtype=np.float64)) for name, array in arrays.items()}
     states = [network.state_dict() for network in model.networks_]
-    return tensors | {f"network.{name}": torch.stack([state[name] for state in states]) for name in states[0]}
+    return tensors | {
+        f"network.{i}.{name}": value.contiguous() for i, state in enumerate(states) for name, value in state.items()
+    }
 
 
 def _parameters(model: BasePNN) -> dict[str, Any]:
@@ -246,22 +249,23 @@ def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> BasePNN:
 
 
 def _set_networks(model: BasePNN, tensors: dict[str, Tensor], n: int) -> None:
-    prefix = "network."
-    stacked = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
     if "shifts_" in tensors:
         model.shifts_ = tensors["shifts_"].numpy()
+        states = [_with_prefix(tensors, f"network.{i}.") for i in range(len(model.shifts_))]
     else:  # before version 3: one network, on one of the matrices
-        stacked = {name: value[None] for name, value in _features_first(stacked, n).items()}
+        states = [_features_first(_with_prefix(tensors, "network."), n)]
         shift = torch.from_numpy(model.precision_ if model._on_sparse else model.task_precision_)
         model.shifts_ = (scale_to_unit_norm(shift) if model.scale_shift else shift).numpy()[None].copy()
-    count = len(model.shifts_)
-    if count < 1 or model.shifts_.shape != (count, n, n):
+    readouts = member_readouts(model.settings)
+    if model.shifts_.shape != (len(readouts), n, n):
         raise ValueError(f"the networks' matrices have shape {model.shifts_.shape} for {n} features")
-    if any(len(value) != count for value in stacked.values()):
-        raise ValueError(f"there are {count} matrices and another number of networks")
-    model.networks_ = [model._new_network(seed=0).double().eval() for _ in range(count)]
-    for index, network in enumerate(model.networks_):
-        network.load_state_dict({name: value[index] for name, value in stacked.items()})
+    model.networks_ = [model._new_network(0, readout).double().eval() for readout in readouts]
+    for network, state in zip(model.networks_, states, strict=True):
+        network.load_state_dict(state)
+
+
+def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
 def _features_first(network: dict[str, Tensor], n: int) -> dict[str, Tensor]:

@@ -10,15 +10,15 @@ import numpy as np
 from precisionnet.errors import InputError
 from precisionnet.estimators.checks import check_split, column_names, refuse_empty_columns
 from precisionnet.estimators.intervals import Unseen
-from precisionnet.estimators.members import left_out_rows
+from precisionnet.estimators.members import left_out_rows, member_readouts
 from precisionnet.estimators.rows import Scaler, Table, medians, split_validation
 from precisionnet.estimators.settings import Settings
 from precisionnet.joint import (
     METHODS,
     EnsembleState,
-    EnsembleTraining,
     HistoryRow,
     Member,
+    MixedTraining,
     Plan,
     Rows,
     Schedule,
@@ -78,7 +78,7 @@ class Fitting:
             self._problem = problem
             self._rows = (len(training), 0 if validation is None else len(validation))
             held_out = None if validation is None else model._rows(validation)
-            self._training: Training | EnsembleTraining
+            self._training: Training | MixedTraining
             self._unseen = Unseen.validation(training, validation)
             if settings.recipe == "paper":
                 self._training = self._algorithm(settings, held_out)
@@ -104,8 +104,13 @@ class Fitting:
         )
 
     def _ensemble(
-        self, settings: Settings, training: Table, validation: Rows | None, seed: int, begin_from: EnsembleState | None
-    ) -> EnsembleTraining:
+        self,
+        settings: Settings,
+        training: Table,
+        validation: Rows | None,
+        seed: int,
+        begin_from: list[EnsembleState] | None,
+    ) -> MixedTraining:
         """The standard recipe. A member's seeds do not depend on how many others there are."""
         sources = np.random.SeedSequence(seed).spawn(settings.n_members)
         if settings.n_members == 1 and validation is not None:
@@ -115,11 +120,12 @@ class Fitting:
             dealer = np.random.RandomState(np.random.MT19937(np.random.SeedSequence([seed, 1])))
             left_out = left_out_rows(training, settings.n_members, strata, dealer)
             self._unseen = Unseen.left_out(training, left_out)
-        members = []
-        for source, rows in zip(sources, left_out, strict=True):
+        shapes: dict[str, list[Member]] = {}
+        for source, rows, readout in zip(sources, left_out, member_readouts(settings), strict=True):
             first_weights, order = source.generate_state(2)
             kept = np.setdiff1d(np.arange(len(training)), rows)
-            members.append(Member(self._model._new_network(int(first_weights)), kept, rows, int(order)))
+            network = self._model._new_network(int(first_weights), readout)
+            shapes.setdefault(readout, []).append(Member(network, kept, rows, int(order)))
         plan = Plan(
             settings.learning_rate,
             settings.batch_size,
@@ -128,8 +134,8 @@ class Fitting:
             settings.input_noise,
             sparse=self._model._on_sparse,
         )
-        return EnsembleTraining(
-            self._problem, settings.method, members, plan, self._model._metric, validation, begin_from
+        return MixedTraining(
+            self._problem, settings.method, list(shapes.values()), plan, self._model._metric, validation, begin_from
         )
 
     def _prepared(self, training: Table, validation: Table | None) -> tuple[Table, Table | None]:
@@ -156,11 +162,11 @@ class Fitting:
             return self._training.advance()
 
     @property
-    def state(self) -> EnsembleState:
-        """Weights and matrices of the epoch that would be kept."""
+    def state(self) -> list[EnsembleState]:
+        """Weights and matrices of the epochs that would be kept."""
         if isinstance(self._training, Training):
             raise InputError("Only fits of the standard recipe can be gone on from: leave recipe at standard.")
-        return self._training.result().state
+        return self._training.result().states
 
     def finish(self) -> BasePNN:
         """The model, fitted at its best epoch so far."""

@@ -11,9 +11,18 @@ from __future__ import annotations
 import numpy as np
 
 from precisionnet.estimators.rows import Table
+from precisionnet.estimators.settings import Settings
 from precisionnet.types import FloatArray, IndexArray
 
 FEWEST_FOLDS = 8
+
+
+def member_readouts(settings: Settings) -> list[str]:
+    """Each member's readout; with ``both`` the first half averages over the nodes and the second half flattens them."""
+    n = settings.n_members
+    if settings.readout != "both":
+        return [settings.readout] * n
+    return ["mean"] * (n - n // 2) + ["mlp"] * (n // 2)
 
 
 def left_out_rows(

@@ -15,7 +15,7 @@ from precisionnet.datasets import Dataset, check_target, guess_task, refuse_unus
 from precisionnet.errors import InputError
 from precisionnet.estimators.checks import refuse_text_columns
 from precisionnet.experiments.config import STANDARD_GRID, Tuning, checked_networks, recipe_of
-from precisionnet.experiments.methods.registry import METHODS, check_methods, methods_for
+from precisionnet.experiments.methods.registry import METHODS, check_methods, usual_methods
 from precisionnet.experiments.protocol import data_hash, make_folds, splits_frame
 from precisionnet.experiments.runner.jobs import Experiment, Job
 from precisionnet.experiments.runner.running import Event, run_experiment
@@ -139,7 +139,7 @@ def compare_experiment(
 
 def _all_methods(task: TaskName, recipe: str) -> list[str]:
     """With both readouts where they differ: the paper's recipe has no other than the flattened one."""
-    return [name for name in methods_for(task) if recipe != "paper" or not METHODS[name].fixed]
+    return [name for name in usual_methods(task) if recipe != "paper" or not METHODS[name].fixed]
 
 
 def _task(task: str, y: pd.Series[Any]) -> TaskName:

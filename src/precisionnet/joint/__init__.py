@@ -2,6 +2,7 @@
 
 from precisionnet.joint.ensemble import EnsembleResult, EnsembleState, EnsembleTraining, Member, Plan
 from precisionnet.joint.methods import METHODS, Method, joint_step
+from precisionnet.joint.mixed import MixedTraining
 from precisionnet.joint.problem import JointState, Problem, Rows, TaskLoss, objective_terms
 from precisionnet.joint.run import HistoryRow, Result, Stopping, Training, predict, run
 from precisionnet.joint.stacked import member
@@ -18,6 +19,7 @@ __all__ = [
     "JointState",
     "Member",
     "Method",
+    "MixedTraining",
     "Plan",
     "Problem",
     "Result",

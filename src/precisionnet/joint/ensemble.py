@@ -91,9 +91,10 @@ class EnsembleState:
 
 @dataclass(frozen=True)
 class EnsembleResult:
-    """The kept epoch, one sparse precision for all members, what the shift is divided by, and a row an epoch."""
+    """The kept epochs, one sparse precision for all members, what the shift is divided by, and a row an epoch."""
 
-    state: EnsembleState
+    states: list[EnsembleState]
+    """One for each shape of network."""
     theta: FloatArray
     scale: float
     history: list[HistoryRow]
@@ -101,7 +102,7 @@ class EnsembleResult:
 
 
 class EnsembleTraining:
-    """A run that goes on epoch by epoch, so that it can be watched, put aside and given up."""
+    """A run of networks of one shape that goes on epoch by epoch."""
 
     def __init__(
         self,
@@ -118,14 +119,14 @@ class EnsembleTraining:
         self._validation = validation
         self._network = members[0].network
         kind = Pruned if method == "joint" and plan.sparse else MATRICES[method]
-        self._matrices = kind(problem, METHODS[method].init(problem), len(members))
+        self.matrices = kind(problem, METHODS[method].init(problem), len(members))
         # Adam's steps have the learning rate's length whatever the gradient's; the precision of features in large units
         # is small, and must not be overrun by them.
-        self._step_unit = min(1.0, float(np.linalg.norm(self._matrices.theta_task[0], 2)))
+        self._step_unit = min(1.0, float(np.linalg.norm(self.matrices.theta_task[0], 2)))
         weights, self._statistics = stack([one.network for one in members])
         if begin_from is not None:
             weights, self._statistics = self._copy(begin_from.weights), self._copy(begin_from.statistics)
-            self._matrices.resume(begin_from.theta, begin_from.theta_task)
+            self.matrices.resume(begin_from.theta, begin_from.theta_task)
         self._weights = {name: value.requires_grad_() for name, value in weights.items()}
         self._adam = Adam.of(self._weights.values())
         self._generators = [torch.Generator().manual_seed(one.seed) for one in members]
@@ -135,6 +136,8 @@ class EnsembleTraining:
         self._best: EnsembleState | None = None
         self._best_loss = self._first_loss = np.inf
         self.history: list[HistoryRow] = []
+        self.validation_outputs: Tensor
+        """Of every member on the validation rows, in the last epoch."""
 
     @property
     def done(self) -> bool:
@@ -145,10 +148,10 @@ class EnsembleTraining:
         """One epoch more; returns the row it leaves in the history."""
         epoch = len(self.history) + 1
         every = self._plan.theta_every
-        self._matrices.begin((epoch - 1) / self._plan.max_epochs, solve=epoch > 1 and (epoch - 1) % every == 0)
+        self.matrices.begin((epoch - 1) / self._plan.max_epochs, solve=epoch > 1 and (epoch - 1) % every == 0)
         try:
             train_loss, train_metric = self._pass_over_rows(epoch)
-            theta, theta_task = self._matrices.snapshot()
+            theta, theta_task = self.matrices.snapshot()
         except (TorchLinAlgError, np.linalg.LinAlgError) as error:  # an eigenvalue solver met NaN on the way
             raise divergence(epoch, ["theta"], self._plan.learning_rate) from error
         state = EnsembleState(theta, theta_task, self._copy(self._weights), self._copy(self._statistics), epoch)
@@ -174,7 +177,7 @@ class EnsembleTraining:
         )
         self.history.append(row)
         loss = held_loss if self._held_out else -epoch
-        if not self._matrices.settled((epoch - 1) / self._plan.max_epochs):
+        if not self.matrices.settled((epoch - 1) / self._plan.max_epochs):
             self._best = state  # the graph still thins out: only what comes after it can be kept
             return row
         # Polishing on the last graph must not cost training loss: no epoch is kept that is worse than the first on it.
@@ -183,12 +186,11 @@ class EnsembleTraining:
             self._best, self._best_loss = state, loss
         return row
 
-    def result(self) -> EnsembleResult:
+    @property
+    def best(self) -> EnsembleState:
         """The epoch with the lowest loss on held-out rows so far."""
         assert self._best is not None
-        state, matrices = self._best, self._matrices
-        theta = matrices.common(state.theta, state.theta_task)
-        return EnsembleResult(state, theta, matrices.scale, self.history, matrices.note)
+        return self._best
 
     @property
     def _held_out(self) -> bool:
@@ -197,7 +199,7 @@ class EnsembleTraining:
 
     def _pass_over_rows(self, epoch: int) -> tuple[float, float]:
         """Every member once over its rows; the mean loss and metric of the batches as they were seen."""
-        problem, plan, matrices = self._problem, self._plan, self._matrices
+        problem, plan, matrices = self._problem, self._plan, self.matrices
         rows = problem.rows
         order = [self._order(one, g) for one, g in zip(self._members, self._generators, strict=True)]
         losses, metrics = [], []
@@ -238,8 +240,8 @@ class EnsembleTraining:
         problem = self._problem
         if self._validation is not None:
             rows = self._validation
-            output = torch.stack([self._output(state, i, rows.x) for i in range(len(self._members))])
-            output = problem.average(output)
+            self.validation_outputs = torch.stack([self._output(state, i, rows.x) for i in range(len(self._members))])
+            output = problem.average(self.validation_outputs)
         else:
             if not self._held_out:
                 return np.nan, np.nan
@@ -252,7 +254,7 @@ class EnsembleTraining:
         return float(problem.task_loss(output, rows.y, rows.weight)), self._metric(output, rows.y, rows.weight)
 
     def _output(self, state: EnsembleState, index: int, x: Tensor) -> Tensor:
-        shift = torch.from_numpy(state.theta_task[index] / self._matrices.scale).to(x.dtype)
+        shift = torch.from_numpy(state.theta_task[index] / self.matrices.scale).to(x.dtype)
         return forward_one(self._network, member(state.weights, index), member(state.statistics, index), x, shift)
 
     @staticmethod

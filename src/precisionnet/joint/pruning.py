@@ -36,6 +36,7 @@ class Pruned(Coupled):
         self.n_edges = int(np.count_nonzero(np.triu(start.theta, 1)))
         self.graph: BoolArray = np.ones((n, n), dtype=bool)
         self._mask = torch.ones_like(self.matrix[0])
+        self._leader: Pruned | None = None
 
     def resume(self, theta: FloatArray, theta_task: FloatArray) -> None:
         """Go on from there, on the graph of those matrices."""
@@ -46,11 +47,17 @@ class Pruned(Coupled):
         """Whether the graph is the last one."""
         return progress >= ENDS
 
+    def follow(self, leader: Pruned) -> None:
+        """Take over the graph of others, who go first in every epoch."""
+        self._leader = leader
+
     def begin(self, progress: float, *, solve: bool) -> None:
         """Thin the graph out, then Step 1 on it."""
         n = len(self.graph)
+        if self._leader is not None:
+            self._set_graph(self._leader.graph)
         kept = edges_kept(n * (n - 1) // 2, self.n_edges, progress)
-        if kept < np.count_nonzero(np.triu(self.graph, 1)) and self.adam.steps:
+        if self._leader is None and kept < np.count_nonzero(np.triu(self.graph, 1)) and self.adam.steps:
             self._thin_out(kept)
         super().begin(progress, solve=solve)
 

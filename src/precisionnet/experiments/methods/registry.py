@@ -73,26 +73,27 @@ _OTHER_RECIPES = {
     "paper": frozenset({"input_noise", "batch_size", "theta_every"}),
     "standard": frozenset({"task_steps", "theta_steps", "weight_steps", "step1", "patience"}),
 }
-_FLAT = {"readout": "mlp"}
+READOUTS = {
+    "mean": ("mean", "its readout the average node"),
+    "mlp": ("flat", "its readout flattened: a weight for every node"),
+}
+"""What a variant's name ends with, its label and what it means."""
 
 
 def _network(name: str, label: str, what: str, unused: frozenset[str] = frozenset()) -> MethodSpec:
     return MethodSpec(name, label, what, BOTH, "network", partial(_network_space, unused, {}), name)
 
 
-def _flat(spec: MethodSpec) -> MethodSpec:
-    """The same method with a weight for every node in its readout."""
+def _with_readout(spec: MethodSpec, readout: str) -> MethodSpec:
+    """The same method, all of its members with one readout."""
     assert isinstance(spec.space, partial)
     unused, _ = spec.space.args
+    short, long = READOUTS[readout]
+    fixed = {"readout": readout}
+    space = partial(_network_space, unused, fixed)
+    what = f"{spec.what}, {long}"
     return MethodSpec(
-        f"{spec.name}_mlp",
-        f"{spec.label}, flat",
-        f"{spec.what}, its readout flattened: a weight for every node",
-        spec.tasks,
-        "network",
-        partial(_network_space, unused, _FLAT),
-        spec.name,
-        _FLAT,
+        f"{spec.name}_{readout}", f"{spec.label}, {short}", what, spec.tasks, "network", space, spec.name, fixed
     )
 
 
@@ -110,7 +111,7 @@ _NETWORKS = (
 
 _SPECS = (
     *_NETWORKS,
-    *(_flat(spec) for spec in _NETWORKS),
+    *(_with_readout(spec, readout) for readout in READOUTS for spec in _NETWORKS),
     _plain("pca_mlp", "PCA + MLP", "principal components and a multi-layer perceptron"),
     _plain("ridge", "Ridge", "linear regression with an l2 penalty", "regression"),
     _plain("logistic", "Logistic", "logistic regression with an l2 penalty", "classification"),
@@ -128,8 +129,11 @@ METHODS: dict[str, MethodSpec] = {spec.name: spec for spec in _SPECS}
 PAPER_METHODS = ("joint", "naive", "glasso", "sample", "vnn", "pca_mlp")
 """The six that the paper compares."""
 
-QUICK_NETWORKS = ("joint", "joint_mlp", "glasso", "vnn")
-"""In a quick comparison, beside the plain methods."""
+USUAL_NETWORKS = ("joint", "naive", "glasso", "sample", "vnn", "joint_mean", "joint_mlp")
+"""In a comparison, beside the plain methods: ``joint`` with each readout, the others with what the recipe says."""
+
+QUICK_NETWORKS = ("joint", "glasso", "vnn", "joint_mean", "joint_mlp")
+"""In a quick one."""
 
 TRIVIAL: dict[TaskName, str] = {"regression": "median", "classification": "majority"}
 """What a method must beat to be of any use."""
@@ -146,6 +150,11 @@ def label(method: str) -> str:
 def methods_for(task: TaskName) -> tuple[str, ...]:
     """Names of the methods that can do this task."""
     return tuple(name for name, spec in METHODS.items() if task in spec.tasks)
+
+
+def usual_methods(task: TaskName) -> tuple[str, ...]:
+    """Names of the methods of a comparison, where none are named."""
+    return tuple(n for n in methods_for(task) if METHODS[n].family == "plain" or n in USUAL_NETWORKS)
 
 
 def quick_methods(task: TaskName) -> tuple[str, ...]:
