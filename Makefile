@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PRECISIONNET_DATA ?= $(wildcard $(abspath ../shared/data))
 export PRECISIONNET_DATA
 
-.PHONY: setup demo test test-all test-browser lint format docs results experiments figures bench-precision bench-grid bench-train clean
+.PHONY: setup demo test test-all test-browser lint format docs results experiments figures bench-precision bench-grid bench-train accuracy study-recipe clean
 
 setup: $(READY)
 
@@ -78,6 +78,16 @@ bench-train: $(READY)
 bench-precision: $(READY)
 	$(PIP) -e '.[bench]'
 	$(BIN)/python -m benchmarks.precision.run --limit 60
+
+# The defaults on few rows, as single networks and on sparse graphs; about a quarter of an hour.
+accuracy: $(READY)
+	@test -n "$(PRECISIONNET_DATA)" || { echo "set PRECISIONNET_DATA to the folder of real tables"; exit 2; }
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.accuracy.run
+
+# What each decision of the standard recipe is worth: hours on one core, goes on where it was.
+study-recipe: $(READY)
+	@test -n "$(PRECISIONNET_DATA)" || { echo "set PRECISIONNET_DATA to the folder of real tables"; exit 2; }
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.recipe.run
 
 clean:
 	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

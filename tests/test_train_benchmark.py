@@ -37,10 +37,16 @@ def start(task: Task) -> torch.Tensor:
     return torch.from_numpy(task.start.precision)
 
 
-def parameters(network: Network) -> list[torch.Tensor]:
+def parameters(network: Network, shape: Shape) -> list[torch.Tensor]:
     """In the order of the library's network: layer after layer, then the readout."""
     layers = zip(network.filters, network.norms, strict=True)
-    return [t for f, norm in layers for t in (*f.parameters(), *norm.parameters())] + [*network.readout.parameters()]
+    return [t for f, norm in layers for t in (*f.parameters(), *norm.parameters())] + readout(network, shape)
+
+
+def readout(network: Network, shape: Shape) -> list[torch.Tensor]:
+    """Its first weights in the library's order."""
+    first, *others = network.readout.parameters()
+    return [ours.features_first(first, shape.n_filters), *others]
 
 
 def one_epoch(program: Algorithm1) -> Algorithm1:
@@ -59,7 +65,7 @@ def test_an_epoch_of_the_reference_is_an_epoch_of_ours(task, shape, network):
     program = one_epoch(Algorithm1(network, task, start(task)))
     torch.testing.assert_close(program.theta, torch.from_numpy(state.theta).float(), **FLOAT32)
     torch.testing.assert_close(program.theta_task, state.theta_task.float(), **FLOAT32)
-    for theirs, mine in zip(parameters(network), state.weights.values(), strict=True):
+    for theirs, mine in zip(parameters(network, shape), state.weights.values(), strict=True):
         torch.testing.assert_close(theirs.detach(), mine, **FLOAT32)
     assert not torch.allclose(program.theta_task, start(task).float(), **FLOAT32)
 
@@ -89,9 +95,10 @@ def test_weights_alone_on_a_fixed_graph(task, shape, network):
     for made in (network, *tags):
         program = Algorithm1(made, task, graph)
         program.weight_steps(task.recipe.steps)
-        for theirs, mine in zip(made.readout.parameters(), list(run.result().state.weights.values())[-4:], strict=True):
+        weights = list(run.result().state.weights.values())[-4:]
+        for theirs, mine in zip(readout(made, shape), weights, strict=True):
             torch.testing.assert_close(theirs.detach(), mine, **FLOAT32)
-    for theirs, mine in zip(parameters(network), run.result().state.weights.values(), strict=True):
+    for theirs, mine in zip(parameters(network, shape), run.result().state.weights.values(), strict=True):
         torch.testing.assert_close(theirs.detach(), mine, **FLOAT32)
 
 

@@ -7,14 +7,19 @@ HEAD = """# Parameters
 Made by `make docs` from `src/precisionnet/parameters.py`, which the estimators and the command line use, too. On the
 command line write `--n-layers 2` for `n_layers=2`, `--no-standardize` for `standardize=False`.
 
-| name | default | paper | meaning |
-|---|---|---|---|"""
+There are two recipes: `recipe="standard"`, found by measurement, and `recipe="paper"`, Algorithm 1 with the paper's
+values where it has them. Where they differ, both values are here, and the parameter is `None` until you set it: what
+you set holds in either recipe. `model.settings` has every value that a fit runs with.
+
+| name | standard | paper | symbol | meaning |
+|---|---|---|---|---|"""
 
 print(HEAD)
 for parameter in PARAMETERS:
     meaning = parameter.help + (f" One of {', '.join(parameter.choices)}." if parameter.choices else "")
-    print(f"| `{parameter.name}` | `{parameter.default!r}` | {parameter.symbol} | {meaning} |")
+    paper = f"`{parameter.paper!r}`" if parameter.by_recipe else ""
+    print(f"| `{parameter.name}` | `{parameter.default!r}` | {paper} | {parameter.symbol} | {meaning} |")
 print(
-    "| `random_state` | `None` | | Seed of the validation split and the network's first weights; an integer gives "
-    "bit-identical fits on one machine (`--seed` on the command line). |"
+    "| `random_state` | `None` | | | Seed of the rows set aside or left out, of first weights, of the order "
+    "of rows and of noise; an integer gives bit-identical fits on one machine (`--seed` on the command line). |"
 )

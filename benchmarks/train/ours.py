@@ -55,16 +55,22 @@ def _network(task: Task, shape: Shape, like: Network) -> PrecisionNetwork:
         order=shape.order,
         readout_width=shape.readout_width,
     )
-    linears = [like.readout[1], like.readout[3]]
+    hidden, last = like.readout[1], like.readout[3]
     theirs = [
         *(t for f, norm in zip(like.filters, like.norms, strict=True) for t in (f.weight, norm.weight, norm.bias)),
-        *(t for linear in linears for t in (linear.weight, linear.bias)),
+        features_first(hidden.weight, shape.n_filters),
+        *(hidden.bias, last.weight, last.bias),
     ]
     with torch.no_grad():
         for ours, value in zip(network.parameters(), theirs, strict=True):
             assert ours.shape == value.shape
             ours.copy_(value)
     return network
+
+
+def features_first(weight: Tensor, n_filters: int) -> Tensor:
+    """A readout's weights for inputs feature by feature, as ours takes them, from those for inputs node by node."""
+    return weight.reshape(len(weight), -1, n_filters).transpose(1, 2).reshape(weight.shape)
 
 
 def _rows(part: Part) -> Rows:

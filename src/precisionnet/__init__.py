@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 from precisionnet._version import __version__
 
 if TYPE_CHECKING:
-    from precisionnet.estimators import GraphicalLasso, GraphicalLassoCV, PNNClassifier, PNNRegressor, load
+    from precisionnet.estimators import (
+        GraphicalLasso,
+        GraphicalLassoCV,
+        PNNClassifier,
+        PNNRegressor,
+        load,
+        sparsity_curve,
+    )
 
 _HOME = {
     "GraphicalLasso": "precisionnet.estimators",
@@ -22,9 +29,18 @@ _HOME = {
     "PNNClassifier": "precisionnet.estimators",
     "PNNRegressor": "precisionnet.estimators",
     "load": "precisionnet.estimators",
+    "sparsity_curve": "precisionnet.estimators",
 }
 
-__all__ = ["GraphicalLasso", "GraphicalLassoCV", "PNNClassifier", "PNNRegressor", "__version__", "load"]
+__all__ = [
+    "GraphicalLasso",
+    "GraphicalLassoCV",
+    "PNNClassifier",
+    "PNNRegressor",
+    "__version__",
+    "load",
+    "sparsity_curve",
+]
 
 
 def __getattr__(name: str) -> Any:

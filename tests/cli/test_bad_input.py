@@ -127,7 +127,10 @@ def test_ids_that_are_missing_or_all_the_same(precisionnet, table, tmp_path):
         (["--max-epochs", "1" + "0" * 400], "--max-epochs must be .* at most 1e.06, got a number beyond"),
         (["--test-fraction", 0.99], r"splits 120 rows \(120 ids\) into 1 to learn from"),
         (["--test-fraction", 0.001], "No row is left for test"),
-        (["--recipe", "paper", "--step1", "paper", "--ridge", 0, "--coupling", 400, "--drop", "who"], "The fit diverged in epoch"),
+        (
+            ["--recipe", "paper", "--step1", "paper", "--ridge", 0, "--coupling", 400, "--drop", "who"],
+            "The fit diverged in epoch",
+        ),
     ],
 )
 def test_bad_options(precisionnet, table, tmp_path, options, sentence):

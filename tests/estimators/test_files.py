@@ -69,7 +69,7 @@ def test_the_folder_holds_two_plain_files(folder):
     tensors = load_file(folder / "model.safetensors")
     assert tensors["precision_"].shape == (8, 8)
     assert tensors["shifts_"].shape == (8, 8, 8)
-    assert all(len(value) == 8 for name, value in tensors.items() if name.startswith("network."))
+    assert {name.split(".")[1] for name in tensors if name.startswith("network.")} == set("01234567")
     assert tensors["calibration.residual"].shape == (120,)
 
 
@@ -133,7 +133,7 @@ BROKEN = {
     "an unknown parameter": (lambda f: edit(f, lambda d: d["parameters"].update(x=1)), "contradicts itself"),
     "a bad parameter": (lambda f: edit(f, lambda d: d["parameters"].update(order=-1)), "contradicts itself"),
     "a missing part": (lambda f: edit(f, lambda d: d.pop("fitted")), "contradicts itself"),
-    "a network too few": (set_tensor("shifts_", lambda v: v[:7]), "another number of networks"),
+    "a network too few": (set_tensor("shifts_", lambda v: v[:7]), "matrices have shape"),
     "no network at all": (set_tensor("shifts_", lambda v: v[:0]), "matrices have shape"),
     "networks for other columns": (set_tensor("shifts_", lambda v: v[:, :5, :5]), "matrices have shape"),
     "a residual too few": (set_tensor("calibration.residual", lambda v: v[1:]), "incomplete"),
@@ -190,6 +190,13 @@ def test_an_unfitted_model_cannot_be_saved(tmp_path):
 NEW_IN_VERSION_3 = ("recipe", "n_members", "loss", "input_noise", "batch_size", "theta_every")
 
 
+def node_by_node(name, value):
+    """A flattening readout took its 8 nodes with 8 features each node by node then."""
+    if not name.endswith("readout.perceptron.0.weight"):
+        return value
+    return np.ascontiguousarray(value.reshape(-1, 8, 8).transpose(0, 2, 1).reshape(value.shape))
+
+
 def to_version_2(folder):
     """As an older precisionnet wrote it: one network, the only recipe there was, every parameter with a value."""
 
@@ -197,8 +204,8 @@ def to_version_2(folder):
         for name in list(tensors):
             if name == "shifts_" or name.startswith("calibration."):
                 del tensors[name]
-            elif name.startswith("network."):
-                tensors[name] = np.array(tensors[name][0])
+            elif name.startswith("network.0."):
+                tensors[name.replace("network.0.", "network.")] = node_by_node(name, tensors.pop(name))
 
     def rename(document):
         document["format_version"] = 2

@@ -210,7 +210,8 @@ def test_a_folder_from_before_missing_values_loads(gaussian, holes, tmp_path):
         ]
         for name in later:
             document["parameters"].pop(name)
-        tensors.update({name: value[0] for name, value in tensors.items() if name.startswith("network.")})
+        for name in [name for name in tensors if name.startswith("network.0.")]:
+            tensors[name.replace("network.0.", "network.")] = tensors.pop(name)
         first = tensors["network.readout.perceptron.0.weight"]  # its inputs stood node by node
         by_node = first.reshape(-1, 8, 8).transpose(1, 2).reshape(first.shape).contiguous()
         tensors["network.readout.perceptron.0.weight"] = by_node

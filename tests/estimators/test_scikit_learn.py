@@ -54,7 +54,7 @@ def test_cross_val_predict_is_the_same_in_one_process_and_in_two(gaussian, few):
 
 
 @pytest.mark.parametrize(("load", "floor"), [(load_iris, 0.9), (load_breast_cancer, 0.9)])
-@pytest.mark.parametrize("few", FEW.values(), ids=FEW)
+@pytest.mark.parametrize("few", [{"n_members": 4, "max_epochs": 40}, FEW["paper"]], ids=FEW)
 def test_classifies_real_tables(load, floor, few):
     X, y = load(return_X_y=True, as_frame=True)
     model = PNNClassifier(**few, random_state=0)

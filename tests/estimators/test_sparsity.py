@@ -56,3 +56,12 @@ def test_penalties_above_zero():
     data = make_gaussian_regression(50, 4, random_state=0)
     with pytest.raises(InputError, match="above 0"):
         sparsity_curve(PNNRegressor(), data.X, data.y, [])
+
+
+def test_the_figure_marks_the_choice():
+    from precisionnet.plots import sparsity_curve_figure
+
+    frame = pd.DataFrame({"n_edges": [9, 5, 3, 0], "error": [1.0, 0.9, 0.95, 1.5], "standard_error": [0.1] * 4})
+    (axes,) = sparsity_curve_figure(frame, 2).axes
+    assert [text.get_text() for text in axes.texts] == ["3 edges"]
+    assert axes.get_xlabel() == "Edges of the graph"

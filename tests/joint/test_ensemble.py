@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from precisionnet.errors import FitDivergedError
 from precisionnet.estimators.members import FEWEST_FOLDS, left_out_rows
 from precisionnet.estimators.regressor import HUBER, LOSSES
 from precisionnet.estimators.rows import canonical
-from precisionnet.joint import METHODS, EnsembleTraining, Member, Plan, Problem, Rows
+from precisionnet.joint import METHODS, EnsembleTraining, Member, MixedTraining, Plan, Problem, Rows
 from precisionnet.linalg import extreme_eigenvalues
 from precisionnet.nn import PrecisionNetwork
 from precisionnet.precision import graphical_lasso_terms
@@ -57,10 +58,15 @@ def trained(problem: Problem, method: str = "joint", plan: Plan = PLAN, members=
     return training
 
 
+def common(training: EnsembleTraining):
+    """The one sparse precision of all members."""
+    return training.matrices.common(training.best.theta, training.best.theta_task)
+
+
 def last_state(problem: Problem, method: str, members, plan: Plan = PLAN):
     """After the last epoch, whichever is best: without rows left out the last one is kept."""
     blind = [replace(one, left_out=NOTHING) for one in members]
-    return trained(problem, method, plan, blind).result().state
+    return trained(problem, method, plan, blind).best
 
 
 @pytest.mark.parametrize("method", ["joint", "glasso", "naive"])
@@ -78,11 +84,32 @@ def test_an_ensemble_is_its_members_run_alone(method, dtype, rtol, atol):
                 torch.testing.assert_close(getattr(together, group)[name][i], value[0], rtol=rtol, atol=atol)
 
 
+@pytest.mark.parametrize("method", ["joint", "naive"])
+def test_members_of_two_shapes_are_trained_as_each_shape_alone(method):
+    """And the precision is one for all of them."""
+    problem = ensemble_problem()
+    wide = [
+        replace(m, network=PrecisionNetwork(6, n_filters=2, readout="mlp").double()) for m in members_of(problem, 2)
+    ]
+    shapes = [members_of(problem), wide]
+    mixed = MixedTraining(problem, method, deepcopy(shapes), PLAN, mae)
+    while not mixed.done:
+        mixed.advance()
+    result, alone = mixed.result(), [trained(problem, method, members=members) for members in shapes]
+    for ours, theirs in zip(result.states, alone, strict=True):
+        np.testing.assert_array_equal(ours.theta_task, theirs.best.theta_task)
+        assert ours.epoch == theirs.best.epoch
+    matrices = [np.concatenate([getattr(one.best, name) for one in alone]) for name in ("theta", "theta_task")]
+    np.testing.assert_array_equal(result.theta, alone[0].matrices.common(*matrices))
+    losses = [[row["train_loss"] for row in one.history] for one in (*alone, mixed)]
+    np.testing.assert_allclose(losses[2], np.average(losses[:2], axis=0, weights=[N_MEMBERS, 2]))
+
+
 def test_members_differ_and_training_leaves_their_first_networks_alone():
     problem = ensemble_problem()
     members = members_of(problem)
     before = [{k: v.clone() for k, v in one.network.state_dict().items()} for one in members]
-    state = trained(problem, members=members).result().state
+    state = trained(problem, members=members).best
     assert not np.allclose(state.theta_task[0], state.theta_task[1], atol=1e-4)
     for one, was in zip(members, before, strict=True):
         assert all(torch.equal(value, was[name]) for name, value in one.network.state_dict().items())
@@ -92,39 +119,40 @@ def test_members_differ_and_training_leaves_their_first_networks_alone():
 def test_contract_of_every_method(method):
     problem = ensemble_problem(l1_penalty=0.25)
     training = trained(problem, method)
-    result = training.result()
-    matrices = result.state.theta_task
-    assert matrices.shape == result.state.theta.shape == (N_MEMBERS, 6, 6)
+    state, whole = training.best, common(training)
+    matrices = state.theta_task
+    assert matrices.shape == state.theta.shape == (N_MEMBERS, 6, 6)
     np.testing.assert_array_equal(matrices, matrices.transpose(0, 2, 1))
-    for theta in (*result.state.theta, result.theta):
+    for theta in (*state.theta, whole):
         np.testing.assert_allclose(theta, theta.T, rtol=0, atol=1e-12)
         smallest, largest = extreme_eigenvalues(theta)
         assert smallest > 0
         if method not in ("sample", "vnn"):
             assert largest <= problem.spectral_bound * (1 + 1e-9)
     if method in ("joint", "glasso"):
-        assert all(np.count_nonzero(theta == 0) > 0 for theta in (*result.state.theta, result.theta))
+        assert all(np.count_nonzero(theta == 0) > 0 for theta in (*state.theta, whole))
     assert [row["epoch"] for row in training.history] == [1, 2, 3, 4]
     assert all(np.isfinite(list(row.values())).all() for row in training.history)
-    assert result.note == ""
+    assert training.matrices.note == ""
 
 
 def test_the_common_precision_solves_step_one_of_the_whole_ensemble():
     """No move lowers (1 - alpha) L_GL + gamma / 2 times the members' mean squared distance from their matrices."""
     problem = ensemble_problem(n=4, coupling=0.5)
-    result = trained(problem).result()
+    training = trained(problem)
+    state, theta = training.best, common(training)
 
     def objective(theta):
         gl = graphical_lasso_terms(theta, problem.emp_cov, problem.l1_penalty, problem.ridge).total
-        distances = np.linalg.norm(theta - result.state.theta_task, axis=(1, 2)) ** 2
+        distances = np.linalg.norm(theta - state.theta_task, axis=(1, 2)) ** 2
         return (1 - problem.task_weight) * gl + problem.coupling / 2 * distances.mean()
 
     # Optimality: the gradient of the smooth part is -lambda sign(theta_ij) on edges, within lambda on zeros, 0 on the
     # diagonal (no eigenvalue is at the bound here).
-    theta, weight = result.theta, problem.coupling / (1 - problem.task_weight)
+    weight = problem.coupling / (1 - problem.task_weight)
     assert extreme_eigenvalues(theta)[1] < 0.99 * problem.spectral_bound
     smooth = problem.emp_cov - np.linalg.inv(theta + problem.ridge * np.eye(4))
-    smooth += weight * (theta - result.state.theta_task.mean(axis=0))
+    smooth += weight * (theta - state.theta_task.mean(axis=0))
     penalty = problem.l1_penalty * (1 - np.eye(4))
     residual = np.where(theta != 0, smooth + penalty * np.sign(theta), np.maximum(np.abs(smooth) - penalty, 0.0))
     assert np.abs(residual).max() < 1e-4
@@ -136,9 +164,9 @@ def test_the_common_precision_solves_step_one_of_the_whole_ensemble():
 
 def test_a_huge_coupling_leaves_the_task_no_say():
     problem = ensemble_problem(coupling=1e6)
-    state = trained(problem).result().state
+    state = trained(problem).best
     np.testing.assert_allclose(state.theta_task, state.theta, atol=1e-3)
-    free = trained(ensemble_problem(coupling=0.0)).result().state
+    free = trained(ensemble_problem(coupling=0.0)).best
     assert np.abs(free.theta_task - free.theta).max() > 0.05
 
 
@@ -146,17 +174,17 @@ def test_a_huge_coupling_leaves_the_task_no_say():
 def test_a_fixed_matrix_never_moves(method):
     problem = ensemble_problem()
     start = METHODS[method].init(problem)
-    result = trained(problem, method).result()
-    for theta, theta_task in zip(result.state.theta, result.state.theta_task, strict=True):
+    training = trained(problem, method)
+    for theta, theta_task in zip(training.best.theta, training.best.theta_task, strict=True):
         np.testing.assert_array_equal(theta, start.theta)
         np.testing.assert_array_equal(theta_task, start.theta_task.numpy())
-    np.testing.assert_array_equal(result.theta, start.theta)
+    np.testing.assert_array_equal(common(training), start.theta)
 
 
 def test_step_one_is_solved_every_few_epochs():
     def thetas(every):
         training = EnsembleTraining(problem, "joint", members_of(problem), replace(PLAN, theta_every=every), mae)
-        return [(training.advance(), training._matrices.theta.copy())[1] for _ in range(4)]
+        return [(training.advance(), training.matrices.theta.copy())[1] for _ in range(4)]
 
     problem = ensemble_problem(coupling=0.5)
     first, second, third, fourth = thetas(2)
@@ -173,7 +201,7 @@ def test_the_kept_epoch_has_the_lowest_loss_on_held_out_rows(held_out):
     plan = replace(PLAN, max_epochs=25, learning_rate=0.1, input_noise=0.0)
     training = trained(problem, plan=plan, validation=other)
     losses = [row["validation_loss"] for row in training.history]
-    state = training.result().state
+    state = training.best
     assert state.epoch == int(np.argmin(losses)) + 1 < 25
     # The kept state is that epoch's, not an alias of the last one's: its loss can be computed again.
     members = members_of(problem)
@@ -191,7 +219,7 @@ def test_the_kept_epoch_has_the_lowest_loss_on_held_out_rows(held_out):
 def test_without_held_out_rows_the_last_epoch_is_kept():
     problem = ensemble_problem()
     training = trained(problem, members=[replace(one, left_out=NOTHING) for one in members_of(problem)])
-    assert training.result().state.epoch == 4
+    assert training.best.epoch == 4
     assert all(np.isnan(row["validation_loss"]) for row in training.history)
 
 

@@ -1,5 +1,7 @@
 """Sparse at prediction: the graph thins out, and what follows polishes."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -48,4 +50,4 @@ def test_edges_go_one_way_down_to_the_number_asked_for():
     left = [edges_kept(100, 20, progress) for progress in np.linspace(0.0, 1.0, 50)]
     assert left[0] == 100
     assert left[-1] == 20
-    assert all(after <= before for before, after in zip(left, left[1:], strict=False))
+    assert all(after <= before for before, after in itertools.pairwise(left))

@@ -6,6 +6,7 @@ from precisionnet.estimators.graphical_lasso import GraphicalLasso
 from precisionnet.estimators.graphical_lasso_cv import GraphicalLassoCV
 from precisionnet.estimators.interop import EdgeTensors
 from precisionnet.estimators.regressor import PNNRegressor
+from precisionnet.estimators.sparsity import SparsityCurve, sparsity_curve
 from precisionnet.precision import partial_correlations
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "GraphicalLassoCV",
     "PNNClassifier",
     "PNNRegressor",
+    "SparsityCurve",
     "load",
     "partial_correlations",
+    "sparsity_curve",
 ]

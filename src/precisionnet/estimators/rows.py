@@ -151,11 +151,15 @@ class Scaler:
 
     @classmethod
     def fit(cls, values: FloatArray, weight: FloatArray, active: bool = True) -> Scaler:
-        """Weighted mean and standard deviation a column; a constant column keeps scale 1."""
-        if not active:
-            return cls(np.zeros(values.shape[1:]), np.ones(values.shape[1:]))
+        """Weighted mean and standard deviation a column; a constant column keeps scale 1.
+
+        It is centred even where nothing else is: as a number that never varies it would be a bias for its neighbours.
+        """
+        constant = is_constant(values, weight)
         mean, scale = _moments(values, weight)
-        return cls(mean, np.where(is_constant(values, weight), 1.0, scale))
+        if not active:
+            return cls(np.where(constant, mean, 0.0), np.ones(values.shape[1:]))
+        return cls(mean, np.where(constant, 1.0, scale))
 
     def transform(self, values: FloatArray) -> FloatArray:
         """Into standard units."""

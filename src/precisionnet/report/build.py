@@ -169,13 +169,14 @@ def _parameters(model: Any) -> list[tuple[str, str, bool, str, str]]:
 
 def _fitted(model: Any) -> list[tuple[str, str]]:
     smallest, largest = np.linalg.eigvalsh(model.precision_)[[0, -1]]
+    counts = [sum(p.numel() for p in network.parameters()) for network in model.networks_]  # readouts may differ
     return [
         ("l1 penalty used (lambda)", _number(model.l1_penalty_)),
         ("spectral bound used (M)", _number(model.spectral_bound_)),
         ("eigenvalues of the sparse precision", f"{_number(smallest)} to {_number(largest)}"),
         ("epochs run, epoch kept", f"{model.n_iter_}, {model.best_epoch_}"),
         ("networks", str(len(model.networks_))),
-        ("weights of one network", f"{sum(p.numel() for p in model.network_.parameters()):,}"),
+        ("weights of one network", " or ".join(f"{count:,}" for count in dict.fromkeys(counts))),
         ("random seed", _show(model.random_state)),
     ]
 

@@ -1,0 +1,1 @@
+"""What the comparisons do not show: few rows, single networks, sparse graphs, intervals."""
