@@ -13,7 +13,7 @@ from precisionnet.errors import InputError
 from precisionnet.experiments import compare
 from precisionnet.experiments.comparing import QUICK_GRID, _as_dataset, compare_experiment
 from precisionnet.experiments.config import PAPER_GRID, STANDARD_GRID, Tuning
-from precisionnet.experiments.methods.registry import PAPER_METHODS, methods_for
+from precisionnet.experiments.methods.registry import PAPER_METHODS, usual_methods
 from precisionnet.experiments.runner.json_values import digest
 
 TINY = {"n_layers": [1], "n_filters": [2], "order": [1], "l1_scale": [0.5, 1.0], "max_epochs": [1]}
@@ -58,13 +58,13 @@ def test_both_readouts_side_by_side(table):
 
 def test_methods_and_grid_where_nothing_is_said(gaussian):
     first = compare_experiment(gaussian, "regression", repeats=1)
-    assert first.config["methods"] == list(methods_for("regression"))
+    assert first.config["methods"] == list(usual_methods("regression"))
     assert first.config["networks"] == STANDARD_GRID
-    assert first.config["fixed"]["max_epochs"] == 60
+    assert first.config["fixed"]["max_epochs"] == 80
     paper = compare_experiment(gaussian, "regression", repeats=1, networks={"recipe": ["paper"]})
     assert paper.config["networks"] == PAPER_GRID
     assert set(PAPER_METHODS) < set(paper.config["methods"])
-    assert not {"joint_mlp", "vnn_mlp"} & set(paper.config["methods"])  # they would be joint and vnn once more
+    assert not {"joint_mean", "joint_mlp"} & set(paper.config["methods"])  # they would be joint and vnn once more
     assert paper.config["fixed"]["readout"] == "mlp"
     assert paper.config["fixed"]["coupling"] == 10.0
     assert paper.config["rungs"] != first.config["rungs"]

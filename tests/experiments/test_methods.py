@@ -193,11 +193,11 @@ def test_a_column_without_any_training_value_is_no_obstacle():
 
 
 def test_the_order_of_every_table():
-    networks = (*NETWORKS, *(f"{name}_mlp" for name in NETWORKS), "pca_mlp")
+    networks = (*NETWORKS, *(f"{name}_{readout}" for readout in ("mean", "mlp") for name in NETWORKS), "pca_mlp")
     assert (*NETWORKS, "pca_mlp") == PAPER_METHODS
     assert methods_for("regression") == (*networks, "ridge", "svr", "gp", "hist_gb", "median")
     assert methods_for("classification") == (*networks, "logistic", "svc", "gp", "hist_gb", "majority")
-    quick = ("joint", "glasso", "vnn", "joint_mlp", "pca_mlp")
+    quick = ("joint", "glasso", "vnn", "joint_mean", "joint_mlp", "pca_mlp")
     assert quick_methods("regression") == (*quick, "ridge", "svr", "gp", "hist_gb", "median")
 
 
@@ -212,7 +212,9 @@ def test_networks_get_the_part_of_the_grid_they_use():
 
 def sizes(grid: dict) -> dict[str, int]:
     found = {name: len(combinations(METHODS[name].space("regression", grid))) for name in NETWORKS}
-    assert found == {name: len(combinations(METHODS[f"{name}_mlp"].space("regression", grid))) for name in NETWORKS}
+    for readout in ("mean", "mlp"):
+        variants = {name: METHODS[f"{name}_{readout}"] for name in NETWORKS}
+        assert found == {name: len(combinations(spec.space("regression", grid))) for name, spec in variants.items()}
     return found
 
 

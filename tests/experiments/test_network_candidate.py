@@ -16,7 +16,7 @@ from precisionnet.parameters import BY_NAME, RECIPES
 
 SMALL = {"n_layers": 2, "n_filters": 3, "order": 2, "l1_scale": 0.5}
 PARAMETERS = {
-    "standard": SMALL | {"max_epochs": 3, "n_members": 2, "batch_size": 16},
+    "standard": SMALL | {"max_epochs": 3, "n_members": 2, "batch_size": 16, "readout": "mean"},
     "paper": SMALL | {"recipe": "paper", "max_epochs": 4, "weight_steps": 5},
 }
 

@@ -41,7 +41,7 @@ LOOKS = {
     "sample": Look("#cc79a7", "D", (0, (1, 1))),
     "vnn": Look("#8a2b00", "v", (0, (6, 2, 1, 2))),
     # With the flattened readout: the method's colour and line, a mark of its own.
-    "joint_mean": Look("#1d5fa6", "h", (0, (1, 1))),
+    "joint_mean": Look("#1d5fa6", (7, 0, 0), (0, (1, 1))),
     "naive_mean": Look("#d98500", "H", (0, (1, 1))),
     "glasso_mean": Look("#007a5a", (5, 1, 0), (0, (1, 1))),
     "sample_mean": Look("#cc79a7", (6, 1, 0), (0, (3, 2))),
