@@ -106,6 +106,30 @@ def test_results_in_the_readme_are_the_committed_rows():
             assert f"{group.zeros.mean() / 62**2:.0%}" in row
 
 
+@pytest.mark.parametrize(("folder", "column"), [("abide", 0), ("ants", 2)])
+def test_accuracy_in_the_readme_is_that_of_the_committed_rows(folder, column):
+    summary = pd.read_csv(ROOT / "results" / "accuracy" / folder / "summary.csv")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    part = text.split("<!-- results/accuracy -->")[1].split("\n\n")[0]
+    rows = {line.split(" | ")[0].strip("| *"): line.strip("| ").split(" | ")[1:] for line in part.splitlines()}
+    for row in summary[summary["metric"] == "mae"].itertuples():
+        cells = rows[NAMES.get(row.method, METHODS[row.method].label)][column : column + 2]
+        assert cells[0] == f"{row.mean:.2f} ± {row.std:.2f}"
+        if row.method != "joint":
+            assert cells[1] == f"{row.difference:+.2f} [{row.low:+.2f}, {row.high:+.2f}]"
+
+
+NAMES = {"joint_mean": "Joint, mean readout", "joint_mlp": "Joint, flat readout"}
+
+
+def test_other_accuracies_in_the_readme_are_the_committed_rows():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    folder = ROOT / "results" / "accuracy"
+    single = pd.read_csv(folder / "mean_readout.csv").groupby(["cohort", "method"])["mae"].mean()
+    for cohort in ("abide", "ants"):
+        assert ", ".join(f"{single[cohort, m]:.2f}" for m in ("joint", "glasso", "sample", "vnn")) in text
+
+
 def test_figures_on_data_in_the_readme_are_the_committed_rows():
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     sites = (
