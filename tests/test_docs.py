@@ -107,10 +107,11 @@ def test_results_in_the_readme_are_the_committed_rows():
 
 
 @pytest.mark.parametrize(("folder", "column"), [("abide", 0), ("ants", 2)])
-def test_accuracy_in_the_readme_is_that_of_the_committed_rows(folder, column):
-    summary = pd.read_csv(ROOT / "results" / "accuracy" / folder / "summary.csv")
+@pytest.mark.parametrize("ending", ["", "-defaults"])
+def test_accuracy_in_the_readme_is_that_of_the_committed_rows(folder, column, ending):
+    summary = pd.read_csv(ROOT / "results" / "accuracy" / f"{folder}{ending}" / "summary.csv")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    part = text.split("<!-- results/accuracy -->")[1].split("\n\n")[0]
+    part = text.split(f"<!-- results/accuracy{ending} -->")[1].split("\n\n")[0]
     rows = {line.split(" | ")[0].strip("| *"): line.strip("| ").split(" | ")[1:] for line in part.splitlines()}
     for row in summary[summary["metric"] == "mae"].itertuples():
         cells = rows[NAMES.get(row.method, METHODS[row.method].label)][column : column + 2]
