@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from precisionnet.joint.adam import Adam
-from precisionnet.joint.naive import naive_gradient, smallest_eigenvalue
+from precisionnet.joint.naive import naive_gradient, ridged_inverse, smallest_eigenvalue
 from precisionnet.joint.problem import JointState, Problem
 from precisionnet.joint.steps import solve_theta
 from precisionnet.linalg import into_spectral_box, soft_threshold_off_diagonal, symmetrize
@@ -138,7 +138,12 @@ class Single(_Learned):
         assert self.matrix.grad is not None
         problem, current = self.problem, self.theta_task
         task = self.matrix.grad.double().numpy() * problem.task_weight
-        whole = np.stack([naive_gradient(t, symmetrize(g), problem) for t, g in zip(current, task, strict=True)])
+        whole = np.stack(
+            [
+                naive_gradient(theta, ridged_inverse(theta, problem), symmetrize(gradient), problem)
+                for theta, gradient in zip(current, task, strict=True)
+            ]
+        )
         self.matrix.grad.copy_(torch.from_numpy(whole))
         super().step(learning_rate)
         low, high = smallest_eigenvalue(problem), problem.spectral_bound

@@ -50,18 +50,23 @@ def smallest_eigenvalue(problem: Problem) -> float:
     return 1e-6 * min(problem.spectral_bound, 1.0)
 
 
-def naive_gradient(theta: FloatArray, task_gradient: FloatArray, problem: Problem) -> FloatArray:
+def naive_gradient(theta: FloatArray, inverse: FloatArray, task_gradient: FloatArray, problem: Problem) -> FloatArray:
     """Of (5) in theta, the l1 term by its subgradient; ``task_gradient`` is weighted already."""
     gl_weight = 1.0 - problem.task_weight
-    inverse = np.linalg.inv(theta + problem.ridge * np.eye(len(theta)))
     l1_subgradient = problem.l1_penalty * np.sign(theta)
     np.fill_diagonal(l1_subgradient, 0.0)
     return task_gradient + gl_weight * (problem.emp_cov - inverse + l1_subgradient)
 
 
+def ridged_inverse(theta: FloatArray, problem: Problem) -> FloatArray:
+    """(theta + ridge I)^-1, what the log-determinant's gradient is made of."""
+    inverse: FloatArray = np.linalg.inv(theta + problem.ridge * np.eye(len(theta)))
+    return inverse
+
+
 def _theta_update(theta: FloatArray, task_gradient: FloatArray, problem: Problem, learning_rate: float) -> FloatArray:
     """Gradient step on (5) in theta; no longer than the log-determinant's curvature allows; back into the bounds."""
-    gradient = naive_gradient(theta, task_gradient, problem)
-    inverse = np.linalg.inv(theta + problem.ridge * np.eye(len(theta)))
+    inverse = ridged_inverse(theta, problem)
+    gradient = naive_gradient(theta, inverse, task_gradient, problem)
     step = min(learning_rate, 1.0 / ((1.0 - problem.task_weight) * float(np.linalg.norm(inverse, 2)) ** 2))
     return clip_eigenvalues(theta - step * gradient, smallest_eigenvalue(problem), problem.spectral_bound)
