@@ -52,21 +52,23 @@ def members_of(problem: Problem, n_members: int = N_MEMBERS) -> list[Member]:
 
 
 def trained(problem: Problem, method: str = "joint", plan: Plan = PLAN, members=None, validation=None):
-    training = EnsembleTraining(problem, method, members or members_of(problem), plan, mae, validation)
+    """Members of one shape, to the end."""
+    training = MixedTraining(problem, method, [members or members_of(problem)], plan, mae, validation)
     while not training.done:
         training.advance()
     return training
 
 
-def common(training: EnsembleTraining):
-    """The one sparse precision of all members."""
-    return training.matrices.common(training.best.theta, training.best.theta_task)
+def kept(training: MixedTraining):
+    """The state of the epoch that is kept."""
+    (state,) = training.result().states
+    return state
 
 
 def last_state(problem: Problem, method: str, members, plan: Plan = PLAN):
     """After the last epoch, whichever is best: without rows left out the last one is kept."""
     blind = [replace(one, left_out=NOTHING) for one in members]
-    return trained(problem, method, plan, blind).best
+    return kept(trained(problem, method, plan, blind))
 
 
 @pytest.mark.parametrize("method", ["joint", "glasso", "naive"])
@@ -95,12 +97,20 @@ def test_members_of_two_shapes_are_trained_as_each_shape_alone(method):
     mixed = MixedTraining(problem, method, deepcopy(shapes), PLAN, mae)
     while not mixed.done:
         mixed.advance()
-    result, alone = mixed.result(), [trained(problem, method, members=members) for members in shapes]
+    result, alone = mixed.result(), [EnsembleTraining(problem, method, members, PLAN, mae) for members in shapes]
+    for one in alone:  # up to the epoch that the mixed run kept, the same for both shapes
+        while not one.history or one.state.epoch < result.states[0].epoch:
+            one.advance()
     for ours, theirs in zip(result.states, alone, strict=True):
-        np.testing.assert_array_equal(ours.theta_task, theirs.best.theta_task)
-        assert ours.epoch == theirs.best.epoch
-    matrices = [np.concatenate([getattr(one.best, name) for one in alone]) for name in ("theta", "theta_task")]
+        np.testing.assert_array_equal(ours.theta_task, theirs.state.theta_task)
+        assert ours.epoch == theirs.state.epoch
+    matrices = [np.concatenate([getattr(one.state, name) for one in alone]) for name in ("theta", "theta_task")]
     np.testing.assert_array_equal(result.theta, alone[0].matrices.common(*matrices))
+    held_out = [row["validation_loss"] for row in mixed.history]
+    assert result.states[0].epoch == int(np.argmin(held_out)) + 1
+    for one in alone:
+        while not one.done:
+            one.advance()
     losses = [[row["train_loss"] for row in one.history] for one in (*alone, mixed)]
     np.testing.assert_allclose(losses[2], np.average(losses[:2], axis=0, weights=[N_MEMBERS, 2]))
 
@@ -109,7 +119,7 @@ def test_members_differ_and_training_leaves_their_first_networks_alone():
     problem = ensemble_problem()
     members = members_of(problem)
     before = [{k: v.clone() for k, v in one.network.state_dict().items()} for one in members]
-    state = trained(problem, members=members).best
+    state = kept(trained(problem, members=members))
     assert not np.allclose(state.theta_task[0], state.theta_task[1], atol=1e-4)
     for one, was in zip(members, before, strict=True):
         assert all(torch.equal(value, was[name]) for name, value in one.network.state_dict().items())
@@ -119,7 +129,8 @@ def test_members_differ_and_training_leaves_their_first_networks_alone():
 def test_contract_of_every_method(method):
     problem = ensemble_problem(l1_penalty=0.25)
     training = trained(problem, method)
-    state, whole = training.best, common(training)
+    result = training.result()
+    state, whole = result.states[0], result.theta
     matrices = state.theta_task
     assert matrices.shape == state.theta.shape == (N_MEMBERS, 6, 6)
     np.testing.assert_array_equal(matrices, matrices.transpose(0, 2, 1))
@@ -133,14 +144,14 @@ def test_contract_of_every_method(method):
         assert all(np.count_nonzero(theta == 0) > 0 for theta in (*state.theta, whole))
     assert [row["epoch"] for row in training.history] == [1, 2, 3, 4]
     assert all(np.isfinite(list(row.values())).all() for row in training.history)
-    assert training.matrices.note == ""
+    assert result.note == ""
 
 
 def test_the_common_precision_solves_step_one_of_the_whole_ensemble():
     """No move lowers (1 - alpha) L_GL + gamma / 2 times the members' mean squared distance from their matrices."""
     problem = ensemble_problem(n=4, coupling=0.5)
     training = trained(problem)
-    state, theta = training.best, common(training)
+    state, theta = kept(training), training.result().theta
 
     def objective(theta):
         gl = graphical_lasso_terms(theta, problem.emp_cov, problem.l1_penalty, problem.ridge).total
@@ -164,9 +175,9 @@ def test_the_common_precision_solves_step_one_of_the_whole_ensemble():
 
 def test_a_huge_coupling_leaves_the_task_no_say():
     problem = ensemble_problem(coupling=1e6)
-    state = trained(problem).best
+    state = kept(trained(problem))
     np.testing.assert_allclose(state.theta_task, state.theta, atol=1e-3)
-    free = trained(ensemble_problem(coupling=0.0)).best
+    free = kept(trained(ensemble_problem(coupling=0.0)))
     assert np.abs(free.theta_task - free.theta).max() > 0.05
 
 
@@ -175,10 +186,11 @@ def test_a_fixed_matrix_never_moves(method):
     problem = ensemble_problem()
     start = METHODS[method].init(problem)
     training = trained(problem, method)
-    for theta, theta_task in zip(training.best.theta, training.best.theta_task, strict=True):
+    state = kept(training)
+    for theta, theta_task in zip(state.theta, state.theta_task, strict=True):
         np.testing.assert_array_equal(theta, start.theta)
         np.testing.assert_array_equal(theta_task, start.theta_task.numpy())
-    np.testing.assert_array_equal(common(training), start.theta)
+    np.testing.assert_array_equal(training.result().theta, start.theta)
 
 
 def test_step_one_is_solved_every_few_epochs():
@@ -201,12 +213,12 @@ def test_the_kept_epoch_has_the_lowest_loss_on_held_out_rows(held_out):
     plan = replace(PLAN, max_epochs=25, learning_rate=0.1, input_noise=0.0)
     training = trained(problem, plan=plan, validation=other)
     losses = [row["validation_loss"] for row in training.history]
-    state = training.best
+    state = kept(training)
     assert state.epoch == int(np.argmin(losses)) + 1 < 25
     # The kept state is that epoch's, not an alias of the last one's: its loss can be computed again.
     members = members_of(problem)
     output = [
-        training._output(state, i, (other.x if other else problem.rows.x[m.left_out])) for i, m in enumerate(members)
+        training._parts[0]._output(state, i, (other.x if other else problem.rows.x[m.left_out])) for i, m in enumerate(members)
     ]
     if other:
         again = mean_squared_error(torch.stack(output).mean(dim=0), other.y, other.weight)
@@ -219,7 +231,7 @@ def test_the_kept_epoch_has_the_lowest_loss_on_held_out_rows(held_out):
 def test_without_held_out_rows_the_last_epoch_is_kept():
     problem = ensemble_problem()
     training = trained(problem, members=[replace(one, left_out=NOTHING) for one in members_of(problem)])
-    assert training.best.epoch == 4
+    assert kept(training).epoch == 4
     assert all(np.isnan(row["validation_loss"]) for row in training.history)
 
 

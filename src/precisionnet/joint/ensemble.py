@@ -8,7 +8,7 @@ How it differs from Algorithm 1, each point measured in ``docs/decisions/0009-re
 - the mean of several members predicts. A member has its own first weights, order of rows, noise, matrices and rows left
   out, all drawn from its own seed, so it is the same alone and among others.
 
-The epoch that is kept has the lowest loss on the validation rows or, without any, on the rows that members left out.
+Which epoch is kept is decided for all members together, in ``mixed``.
 """
 
 from __future__ import annotations
@@ -133,9 +133,9 @@ class EnsembleTraining:
         fewest = min(len(one.rows) for one in members)
         self._batch = min(plan.batch_size, fewest, max(SMALLEST_BATCH, fewest // FEWEST_BATCHES))
         self._batches = max(FEWEST_BATCHES, fewest // self._batch)
-        self._best: EnsembleState | None = None
-        self._best_loss = self._first_loss = np.inf
         self.history: list[HistoryRow] = []
+        self.state: EnsembleState
+        """After the last epoch."""
         self.validation_outputs: Tensor
         """Of every member on the validation rows, in the last epoch."""
 
@@ -176,21 +176,8 @@ class EnsembleTraining:
             validated=self._held_out,
         )
         self.history.append(row)
-        loss = held_loss if self._held_out else -epoch
-        if not self.matrices.settled((epoch - 1) / self._plan.max_epochs):
-            self._best = state  # the graph still thins out: only what comes after it can be kept
-            return row
-        # Polishing on the last graph must not cost training loss: no epoch is kept that is worse than the first on it.
-        self._first_loss = min(self._first_loss, train_loss) if self._best_loss == np.inf else self._first_loss
-        if loss < self._best_loss and (train_loss <= self._first_loss or not self._plan.sparse):
-            self._best, self._best_loss = state, loss
+        self.state = state
         return row
-
-    @property
-    def best(self) -> EnsembleState:
-        """The epoch with the lowest loss on held-out rows so far."""
-        assert self._best is not None
-        return self._best
 
     @property
     def _held_out(self) -> bool:

@@ -1,7 +1,8 @@
 """Members of several shapes: an ensemble for each shape, trained side by side, and one precision for all.
 
 Half of the members with the one readout and half with the other err in different ways, so their mean errs less than
-that of either kind (``docs/decisions/0009-recipe.md``).
+that of either kind (``docs/decisions/0009-recipe.md``). The epoch that is kept has the lowest loss on the validation
+rows or, without any, on the rows that members left out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from precisionnet.types import MethodName
 
 
 class MixedTraining:
-    """Ensembles of one shape each, advanced together; each keeps its own best epoch."""
+    """Ensembles of one shape each, advanced together; the epoch that is kept is the same for all."""
 
     def __init__(
         self,
@@ -31,7 +32,7 @@ class MixedTraining:
         validation: Rows | None = None,
         begin_from: Sequence[EnsembleState] | None = None,
     ) -> None:
-        self._problem, self._metric, self._validation = problem, metric, validation
+        self._problem, self._plan, self._metric, self._validation = problem, plan, metric, validation
         known: Sequence[EnsembleState | None] = begin_from or [None] * len(shapes)
         self._parts = [
             EnsembleTraining(problem, method, members, plan, metric, validation, state)
@@ -43,6 +44,8 @@ class MixedTraining:
             if isinstance(part.matrices, Pruned) and isinstance(leader, Pruned):
                 part.matrices.follow(leader)
         self.history: list[HistoryRow] = []
+        self._kept: list[EnsembleState] = []
+        self._kept_loss = self._first_loss = np.inf
 
     @property
     def done(self) -> bool:
@@ -60,11 +63,25 @@ class MixedTraining:
             row["validation_loss"] = float(self._problem.task_loss(output, rows_.y, rows_.weight))
             row["validation_metric"] = self._metric(output, rows_.y, rows_.weight)
         self.history.append(row)
+        self._keep_if_best(row)
         return row
 
+    def _keep_if_best(self, row: HistoryRow) -> None:
+        """The lowest loss on held-out rows, or the last epoch where there are none."""
+        epoch, loss = row["epoch"], row["validation_loss"]
+        loss = -epoch if np.isnan(loss) else loss
+        if not self._parts[0].matrices.settled((epoch - 1) / self._plan.max_epochs):
+            self._kept = [part.state for part in self._parts]  # only what comes after the last edge went can be best
+            return
+        # Polishing on the last graph must not cost training loss: no epoch is kept that is worse than the first on it.
+        if self._kept_loss == np.inf:
+            self._first_loss = row["train_loss"]
+        if loss < self._kept_loss and (row["train_loss"] <= self._first_loss or not self._plan.sparse):
+            self._kept, self._kept_loss = [part.state for part in self._parts], loss
+
     def result(self) -> EnsembleResult:
-        """Every shape's best epoch so far, and Step 1 of all members together."""
-        states = [part.best for part in self._parts]
+        """The best epoch so far, and Step 1 of all members together."""
+        states = self._kept
         matrices = self._parts[0].matrices
         theta = matrices.common(
             np.concatenate([state.theta for state in states]), np.concatenate([state.theta_task for state in states])

@@ -23,8 +23,7 @@ class NetworkCandidate:
     """``PNNRegressor(method, **parameters)`` on these rows, to the bit what its ``fit`` makes of them.
 
     ``joint_mlp`` is ``joint`` with the readout that the registry fixes, whatever the parameters say.
-    The score is that of the epoch the model would keep: the one with the lowest validation loss. Where members have two
-    readouts each kind keeps its own best epoch, and the score is that of the best epoch of all together.
+    The score is that of the epoch the model would keep: the one with the lowest validation loss.
     """
 
     def __init__(self, method: str, parameters: Parameters, sides: Sides) -> None:
