@@ -218,7 +218,8 @@ def test_the_kept_epoch_has_the_lowest_loss_on_held_out_rows(held_out):
     # The kept state is that epoch's, not an alias of the last one's: its loss can be computed again.
     members = members_of(problem)
     output = [
-        training._parts[0]._output(state, i, (other.x if other else problem.rows.x[m.left_out])) for i, m in enumerate(members)
+        training._parts[0]._output(state, i, (other.x if other else problem.rows.x[m.left_out]))
+        for i, m in enumerate(members)
     ]
     if other:
         again = mean_squared_error(torch.stack(output).mean(dim=0), other.y, other.weight)

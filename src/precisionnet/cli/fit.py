@@ -15,6 +15,7 @@ from precisionnet.cli.wording import graph_sentence, id_label, probability_frame
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
 from precisionnet.estimators.files import is_model_folder
+from precisionnet.estimators.settings import Settings
 from precisionnet.experiments import METRIC_LABELS, HoldOut, measure
 from precisionnet.outputs import whole_folder
 from precisionnet.parameters import settled
@@ -57,7 +58,7 @@ def fit_and_write(
 ) -> HoldOut:
     """Train and write the output folder, whole or not at all."""
     with whole_folder(out, is_ours=is_fit_output) as folder:
-        with console.epochs(settled(parameters)["max_epochs"]) as bar:
+        with console.epochs(Settings(**settled(parameters)).n_epochs) as bar:
             result = measure(data, task, parameters, seed=seed, test_fraction=test_fraction, on_epoch=bar)
         result.model.save(folder / MODEL_FOLDER)
         _predictions(result, data.X.index).to_csv(folder / PREDICTIONS, index=False)

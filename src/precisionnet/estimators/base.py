@@ -277,7 +277,6 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
             spectral_bound=spectral_bound(emp_cov) if settings.spectral_bound is None else settings.spectral_bound,
             l2_penalty=settings.l2_penalty,
             scale_shift=settings.scale_shift,
-            average=self._average,
         )
 
     def standard_units(self, X: Any) -> FloatArray:
@@ -319,7 +318,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         state = result.state
         self.precision_ = state.theta
         self.task_precision_ = state.theta_task.numpy()
-        shift = self.precision_ if self._on_sparse else self.task_precision_
+        shift = self.precision_ if self.settings.sparse else self.task_precision_
         scaled = scale_to_unit_norm(torch.from_numpy(shift)).numpy() if self.scale_shift else shift
         self.shifts_: FloatArray = scaled[None].copy()
         self._keep_networks([{**state.weights, **state.statistics}])
@@ -378,11 +377,6 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         self.best_epoch_ = epoch
 
     @property
-    def _on_sparse(self) -> bool:
-        """A VNN has no sparse matrix to predict on: its shift is the covariance."""
-        return self.predict_on == "sparse" and self.method != "vnn"
-
-    @property
     def network_(self) -> PrecisionNetwork:
         """The fitted network; the first one of an ensemble."""
         check_is_fitted(self, "networks_")
@@ -394,11 +388,6 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "networks_")
         shift: FloatArray = self.shifts_[0]
         return shift
-
-    @staticmethod
-    def _average(outputs: Tensor) -> Tensor:
-        """Outputs of several members, (members, rows, outputs), as one."""
-        return outputs.mean(dim=0)
 
     def _member_outputs(self, X: Any) -> Tensor:
         """The networks' raw outputs for new rows, (members, rows, outputs), float64."""
@@ -418,8 +407,11 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
             return torch.cat([network(part, shift) for part in torch.split(x, _PREDICT_ROWS)])
 
     def _output(self, X: Any) -> FloatArray:
-        """The ensemble's raw output for new rows."""
-        output: FloatArray = self._average(self._member_outputs(X)).numpy()
+        """The ensemble's raw output for new rows: the members' mean.
+
+        Of classes that is the geometric mean of their probabilities, in which a member that is not sure has little say.
+        """
+        output: FloatArray = self._member_outputs(X).mean(dim=0).numpy()
         return output
 
     def __sklearn_tags__(self) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -69,11 +68,6 @@ class PNNClassifier(ClassifierMixin, BasePNN):  # type: ignore[misc]
     def _metric(self, output: Tensor, y: Tensor, weight: Tensor) -> float:
         """Accuracy."""
         return float((weight * (output.argmax(dim=1) == y)).sum() / weight.sum())
-
-    @staticmethod
-    def _average(outputs: Tensor) -> Tensor:
-        """The members' mean probabilities, as logarithms."""
-        return outputs.log_softmax(dim=-1).logsumexp(dim=0) - math.log(len(outputs))
 
     def _keep_out_of_bag(self, output: FloatArray, unseen: Unseen, places: IndexArray) -> None:
         self.oob_decision_function_ = unseen.given(softmax(output, axis=1), places)

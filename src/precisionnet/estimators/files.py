@@ -254,7 +254,7 @@ def _set_networks(model: BasePNN, tensors: dict[str, Tensor], n: int) -> None:
         states = [_with_prefix(tensors, f"network.{i}.") for i in range(len(model.shifts_))]
     else:  # before version 3: one network, on one of the matrices
         states = [_features_first(_with_prefix(tensors, "network."), n)]
-        shift = torch.from_numpy(model.precision_ if model._on_sparse else model.task_precision_)
+        shift = torch.from_numpy(model.precision_ if model.settings.sparse else model.task_precision_)
         model.shifts_ = (scale_to_unit_norm(shift) if model.scale_shift else shift).numpy()[None].copy()
     readouts = member_readouts(model.settings)
     if model.shifts_.shape != (len(readouts), n, n):

@@ -98,7 +98,7 @@ class Fitting:
                 settings.weight_steps,
                 settings.step1,
             ),
-            Stopping(settings.max_epochs, settings.patience, sparse=self._model._on_sparse),
+            Stopping(settings.max_epochs, settings.patience, sparse=settings.sparse),
             self._model._metric,
             validation,
         )
@@ -129,10 +129,10 @@ class Fitting:
         plan = Plan(
             settings.learning_rate,
             settings.batch_size,
-            settings.max_epochs,
+            settings.n_epochs,
             settings.theta_every,
             settings.input_noise,
-            sparse=self._model._on_sparse,
+            sparse=settings.sparse,
         )
         return MixedTraining(
             self._problem, settings.method, list(shapes.values()), plan, self._model._metric, validation, begin_from

@@ -113,7 +113,7 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
         they did not learn from (out-of-bag rows; validation rows of a single network).
         """
         outputs = self._member_outputs(X)  # first of all: it refuses a model that is not fitted
-        prediction = self._y_scaler.inverse(self._average(outputs).numpy()[:, 0])
+        prediction = self._y_scaler.inverse(outputs.mean(dim=0).numpy()[:, 0])
         if not return_std:
             return prediction
         noise = self._calibrated().mean_squared_error

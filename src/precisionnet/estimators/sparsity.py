@@ -21,7 +21,7 @@ from precisionnet.estimators.fitting import Fitting
 
 L1_SCALES = (0.3, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0)
 FURTHER_EPOCHS = 0.4
-"""Length of the fits that go on from another, as a share of the first one's epochs."""
+"""Epochs of the fits that go on from another, as a share of the first one's; what polishes comes on top."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from precisionnet.joint.ensemble import EnsembleResult, EnsembleState, EnsembleT
 from precisionnet.joint.methods import METHODS, Method, joint_step
 from precisionnet.joint.mixed import MixedTraining
 from precisionnet.joint.problem import JointState, Problem, Rows, TaskLoss, objective_terms
+from precisionnet.joint.pruning import POLISH
 from precisionnet.joint.run import HistoryRow, Result, Stopping, Training, predict, run
 from precisionnet.joint.stacked import member
 from precisionnet.joint.starts import Starts
@@ -12,6 +13,7 @@ from precisionnet.joint.threads import threads_for
 
 __all__ = [
     "METHODS",
+    "POLISH",
     "EnsembleResult",
     "EnsembleState",
     "EnsembleTraining",

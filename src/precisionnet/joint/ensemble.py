@@ -228,7 +228,7 @@ class EnsembleTraining:
         if self._validation is not None:
             rows = self._validation
             self.validation_outputs = torch.stack([self._output(state, i, rows.x) for i in range(len(self._members))])
-            output = problem.average(self.validation_outputs)
+            output = self.validation_outputs.mean(dim=0)
         else:
             if not self._held_out:
                 return np.nan, np.nan

@@ -59,7 +59,7 @@ class MixedTraining:
         row |= {"epoch": int(row["epoch"]), "n_zeros": round(row["n_zeros"])}
         if self._validation is not None and len(self._parts) > 1:
             rows_ = self._validation
-            output = self._problem.average(torch.cat([part.validation_outputs for part in self._parts]))
+            output = torch.cat([part.validation_outputs for part in self._parts]).mean(dim=0)
             row["validation_loss"] = float(self._problem.task_loss(output, rows_.y, rows_.weight))
             row["validation_metric"] = self._metric(output, rows_.y, rows_.weight)
         self.history.append(row)

@@ -73,8 +73,6 @@ class Problem:
     spectral_bound: float
     l2_penalty: float
     scale_shift: bool
-    average: Callable[[Tensor], Tensor] = lambda outputs: outputs.mean(dim=0)
-    """Outputs of several members, (members, rows, outputs), as one."""
     start: PrecisionResult | None = None
     """The graphical lasso of these rows at this penalty, where somebody has solved it already."""
 

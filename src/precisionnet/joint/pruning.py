@@ -1,10 +1,10 @@
 """Sparse at prediction: the networks' matrices keep only as many edges as the sparse precision has.
 
 With ``predict_on="sparse"`` the graph is thinned out while the networks learn, from all pairs down to as many edges as
-the graphical lasso of these rows has at this penalty, and the rest of the training polishes weights and edges on the
-graph that is left. An edge goes where its loss would be felt least: by theta_task^2 times the root mean square of the
-task's gradient (which Adam keeps anyway), summed over the members, who all share the graph. Thinning at once, after
-training, cost twice the accuracy (``docs/decisions/0009-recipe.md``).
+the graphical lasso of these rows has at this penalty; what follows polishes weights and edges on the graph that is
+left, and takes some epochs more than a dense fit. An edge goes where its loss would be felt least: by theta_task^2
+times the root mean square of the task's gradient (which Adam keeps anyway), summed over the members, who all share the
+graph. Thinning at once, after training, cost twice the accuracy (``docs/decisions/0009-recipe.md``).
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from precisionnet.types import BoolArray, FloatArray
 
 BEGINS, ENDS = 0.1, 0.5
 """Shares of the epochs between which edges go; what is left of the training polishes."""
+POLISH = 0.6
+"""So many epochs more than a dense fit has, as a share of its number."""
 
 
 def edges_kept(n_pairs: int, n_edges: int, progress: float) -> int:

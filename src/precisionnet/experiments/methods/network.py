@@ -31,7 +31,7 @@ class NetworkCandidate:
         kind = PNNRegressor if sides.task == "regression" else PNNClassifier
         spec = METHODS[method]
         model = kind(spec.runs, **{**parameters, **spec.fixed}, missing="median", random_state=sides.seed)
-        self.max_epochs: int = model.settings.max_epochs
+        self.max_epochs: int = model.settings.n_epochs
         self._score = "validation_metric" if sides.task == "regression" else "validation_loss"
         self._best_loss = self._best = np.inf
         train, validation = sides.train, sides.validation
