@@ -12,7 +12,7 @@ from precisionnet.precision import sample_covariance, spectral_bound
 
 
 def mean_squared_error(output, y, weight):
-    return (weight * (output[:, 0] - y).square()).sum() / weight.sum()
+    return (weight * (output[..., 0] - y).square()).sum(dim=-1) / weight.sum(dim=-1)
 
 
 def make_problem(n: int = 3, rows: int = 12, seed: int = 0, **changes) -> Problem:

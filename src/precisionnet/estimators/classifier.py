@@ -63,7 +63,8 @@ class PNNClassifier(ClassifierMixin, BasePNN):  # type: ignore[misc]
         return torch.from_numpy(y.astype(np.int64))
 
     def _task_loss(self, output: Tensor, y: Tensor, weight: Tensor) -> Tensor:
-        return (weight * cross_entropy(output, y, reduction="none")).sum() / weight.sum()
+        surprise = cross_entropy(output.movedim(-1, 1), y, reduction="none")  # its classes are the second axis
+        return (weight * surprise).sum(dim=-1) / weight.sum(dim=-1)
 
     def _metric(self, output: Tensor, y: Tensor, weight: Tensor) -> float:
         """Accuracy."""

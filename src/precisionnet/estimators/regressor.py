@@ -16,6 +16,7 @@ from precisionnet.estimators.base import BasePNN
 from precisionnet.estimators.intervals import NOTHING_TO_CALIBRATE_ON, Calibration, Unseen
 from precisionnet.estimators.rows import Scaler, Table
 from precisionnet.linalg import LARGEST
+from precisionnet.parameters import BY_NAME
 from precisionnet.types import FloatArray, IndexArray
 
 HUBER = 0.5
@@ -75,11 +76,11 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
         return torch.from_numpy(self._y_scaler.transform(y))
 
     def _task_loss(self, output: Tensor, y: Tensor, weight: Tensor) -> Tensor:
-        return (weight * LOSSES[self._loss](output[:, 0] - y)).sum() / weight.sum()
+        return (weight * LOSSES[self._loss](output[..., 0] - y)).sum(dim=-1) / weight.sum(dim=-1)
 
     @property
     def _loss(self) -> str:
-        return str(self.settings.loss)
+        return str(BY_NAME["loss"].of(self.recipe) if self.loss is None else self.loss)
 
     def _metric(self, output: Tensor, y: Tensor, weight: Tensor) -> float:
         """Mean absolute error in the target's units."""

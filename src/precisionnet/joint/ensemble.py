@@ -20,19 +20,18 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
-from torch.func import vmap
 from torch.linalg import LinAlgError as TorchLinAlgError  # type: ignore[attr-defined]
 
 from precisionnet.joint.adam import Adam
 from precisionnet.joint.divergence import divergence, refuse_divergence
 from precisionnet.joint.matrices import Coupled, Fixed, Single
 from precisionnet.joint.methods import METHODS
-from precisionnet.joint.problem import Problem, Rows, Tensors, l2_norm_squared, weighted_terms
+from precisionnet.joint.problem import Problem, Rows, Tensors, add_l2_gradient, l2_norm_squared, weighted_terms
 from precisionnet.joint.pruning import Pruned
 from precisionnet.joint.run import HistoryRow, Metric
-from precisionnet.joint.stacked import forward, forward_one, member, stack
-from precisionnet.linalg import count_zeros, extreme_eigenvalues
-from precisionnet.nn import PrecisionNetwork
+from precisionnet.joint.stacked import forward_one, member, stack
+from precisionnet.linalg import count_zeros
+from precisionnet.nn import PrecisionNetwork, Workspace, train_output
 from precisionnet.types import FloatArray, IndexArray, MethodName
 
 MATRICES: dict[MethodName, type[Fixed]] = {
@@ -133,6 +132,7 @@ class EnsembleTraining:
         fewest = min(len(one.rows) for one in members)
         self._batch = min(plan.batch_size, fewest, max(SMALLEST_BATCH, fewest // FEWEST_BATCHES))
         self._batches = max(FEWEST_BATCHES, fewest // self._batch)
+        self._workspace = Workspace()
         self.history: list[HistoryRow] = []
         self.state: EnsembleState
         """After the last epoch."""
@@ -152,6 +152,7 @@ class EnsembleTraining:
         try:
             train_loss, train_metric = self._pass_over_rows(epoch)
             theta, theta_task = self.matrices.snapshot()
+            eigenvalues = np.linalg.eigvalsh(theta)
         except (TorchLinAlgError, np.linalg.LinAlgError) as error:  # an eigenvalue solver met NaN on the way
             raise divergence(epoch, ["theta"], self._plan.learning_rate) from error
         state = EnsembleState(theta, theta_task, self._copy(self._weights), self._copy(self._statistics), epoch)
@@ -164,8 +165,8 @@ class EnsembleTraining:
             "validation_loss": held_loss,
             "validation_metric": held_metric,
             "n_zeros": round(float(np.mean([count_zeros(one) for one in theta]))),
-            "eigenvalue_min": min(extreme_eigenvalues(one)[0] for one in theta),
-            "eigenvalue_max": max(extreme_eigenvalues(one)[1] for one in theta),
+            "eigenvalue_min": float(eigenvalues.min()),
+            "eigenvalue_max": float(eigenvalues.max()),
         }
         refuse_divergence(
             theta,
@@ -195,13 +196,10 @@ class EnsembleTraining:
             taken = torch.stack([one[batch * self._batch : (batch + 1) * self._batch] for one in order])
             x, y, weight = self._noisy(rows.x[taken]), rows.y[taken], rows.weight[taken]
             shift = matrices.shift()
-            output = forward(self._network, self._weights, self._statistics, x, shift, training=True)
-            task = (
-                vmap(problem.task_loss)(output, y, weight)
-                if len(x) > 1
-                else problem.task_loss(output[0], y[0], weight[0])
-            )
-            (task.sum() + problem.l2_penalty * l2_norm_squared(self._weights, stacked=True)).backward()  # type: ignore[no-untyped-call]
+            output = train_output(self._network, self._weights, self._statistics, x, shift, workspace=self._workspace)
+            task = problem.task_loss(output, y, weight)
+            task.sum().backward()  # type: ignore[no-untyped-call]
+            add_l2_gradient(self._weights, problem.l2_penalty, stacked=True)
             rate = plan.rate(progress)
             self._adam.step(rate)
             matrices.step(rate * self._step_unit)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from precisionnet.joint.problem import JointState, Problem, l2_norm_squared
+from precisionnet.joint.problem import JointState, Problem, add_l2_gradient
 from precisionnet.joint.steps import Schedule, open_for_training
 from precisionnet.linalg import clip_eigenvalues, into_spectral_box, soft_threshold_off_diagonal, symmetrize
 from precisionnet.types import FloatArray
@@ -25,7 +25,8 @@ def naive_step(state: JointState, problem: Problem, schedule: Schedule) -> Joint
     for _ in range(schedule.weight_steps):
         leaf = torch.from_numpy(theta).requires_grad_()
         loss = problem.task_weight * problem.training_loss(weights, statistics, problem.shift(leaf))
-        (loss + problem.l2_penalty * l2_norm_squared(weights)).backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]
+        add_l2_gradient(weights, problem.l2_penalty)
         assert leaf.grad is not None
         theta = _theta_update(theta, symmetrize(leaf.grad.numpy()), problem, schedule.learning_rate)
         adam.step(schedule.learning_rate)

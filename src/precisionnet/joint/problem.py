@@ -12,7 +12,7 @@ This is the definition the code follows, also where the printed listing of Algor
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -20,12 +20,12 @@ from torch import Tensor
 from torch.func import functional_call
 
 from precisionnet.joint.adam import Adam
-from precisionnet.nn import PrecisionNetwork, scale_to_unit_norm
+from precisionnet.nn import PrecisionNetwork, Taps, Workspace, scale_to_unit_norm, train_output
 from precisionnet.precision import PrecisionResult, graphical_lasso_terms
 from precisionnet.types import FloatArray
 
 TaskLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""(network output, target, sample weight) -> weighted mean loss."""
+"""(network output, target, sample weight) -> weighted mean loss over the rows; of each member, where several come."""
 
 Tensors = dict[str, Tensor]
 
@@ -75,6 +75,7 @@ class Problem:
     scale_shift: bool
     start: PrecisionResult | None = None
     """The graphical lasso of these rows at this penalty, where somebody has solved it already."""
+    workspace: Workspace = field(default_factory=Workspace, compare=False)
 
     def shift(self, matrix: Tensor) -> Tensor:
         """What the network runs on: ``matrix``, scaled, in the network's arithmetic."""
@@ -82,26 +83,30 @@ class Problem:
 
     def output(self, weights: Tensors, statistics: Tensors, matrix: Tensor, x: Tensor) -> Tensor:
         """Phi(x, matrix, h) in evaluation mode."""
-        return self._call({**weights, **statistics}, (x, self.shift(matrix)), training=False)
+        self.network.eval()
+        output: Tensor = functional_call(self.network, {**weights, **statistics}, (x, self.shift(matrix)))
+        return output
 
-    def training_loss(
-        self, weights: Tensors, statistics: Tensors, shift: Tensor, first_taps: Tensor | None = None
-    ) -> Tensor:
+    def training_loss(self, weights: Tensors, statistics: Tensors, shift: Tensor, taps: Taps | None = None) -> Tensor:
         """L_task on the training rows, with the batch's own statistics; the running ones go into ``statistics``.
 
-        ``first_taps``, the first layer's on ``shift``, spare their computation where the shift stays the same.
+        ``taps`` spare their computation where the shift stays the same.
         """
         rows = self.rows
-        output = self._call({**weights, **statistics}, (rows.x, shift, first_taps), training=True)
-        return self.task_loss(output, rows.y, rows.weight)
+        stacked = [{name: value.unsqueeze(0) for name, value in part.items()} for part in (weights, statistics)]
+        output = train_output(self.network, *stacked, rows.x.unsqueeze(0), shift.unsqueeze(0), taps, self.workspace)
+        return self.task_loss(output.squeeze(0), rows.y, rows.weight)
 
-    def _call(self, tensors: Tensors, arguments: tuple[Tensor | None, ...], *, training: bool) -> Tensor:
-        # On tables of a hundred rows most of a step is what PyTorch does around it: switching the mode walks all
-        # modules, and looking for tied weights, of which there are none, walks them again.
-        if self.network.training != training:
-            self.network.train(training)
-        output: Tensor = functional_call(self.network, tensors, arguments, tie_weights=False)
-        return output
+    def taps(self, shift: Tensor) -> Taps:
+        """Of the training rows, for as long as the shift stays the same."""
+        return Taps(self.rows.x.unsqueeze(0), shift.unsqueeze(0), self.network.filters[0].order)
+
+
+def add_l2_gradient(weights: Tensors, l2_penalty: float, *, stacked: bool = False) -> None:
+    """That of ``l2_penalty * l2_norm_squared(weights)``, onto the gradients that the leaves have."""
+    for leaf in weights.values():
+        if leaf.ndim > 1 + stacked and leaf.grad is not None:
+            leaf.grad.add_(leaf.detach(), alpha=2.0 * l2_penalty)
 
 
 def l2_norm_squared(weights: Tensors, *, stacked: bool = False) -> Tensor:

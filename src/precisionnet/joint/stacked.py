@@ -1,4 +1,4 @@
-"""Networks of one shape as one program: their tensors stacked along a first axis, the forward pass mapped over it."""
+"""Networks of one shape as one program: their tensors stacked along a first axis."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch.func import functional_call, stack_module_state, vmap
+from torch.func import functional_call, stack_module_state
 
 from precisionnet.joint.problem import Tensors
 from precisionnet.nn import PrecisionNetwork
@@ -21,26 +21,6 @@ def stack(networks: Sequence[PrecisionNetwork]) -> tuple[Tensors, Tensors]:
 def member(tensors: Tensors, index: int) -> Tensors:
     """One member's tensors, as views."""
     return {name: value[index] for name, value in tensors.items()}
-
-
-def forward(
-    network: PrecisionNetwork, weights: Tensors, statistics: Tensors, x: Tensor, shift: Tensor, *, training: bool
-) -> Tensor:
-    """Outputs (members, batch, outputs) for x (members, batch, nodes, 1) on shift (members, nodes, nodes).
-
-    In training the running statistics are written into ``statistics``.
-    """
-    if network.training != training:
-        network.train(training)
-
-    def one(weights: Tensors, statistics: Tensors, x: Tensor, shift: Tensor) -> Tensor:
-        output: Tensor = functional_call(network, {**weights, **statistics}, (x, shift), tie_weights=False)
-        return output
-
-    if len(x) == 1:  # mapping over a single member would only cost its overhead
-        return one(member(weights, 0), member(statistics, 0), x[0], shift[0]).unsqueeze(0)
-    output: Tensor = vmap(one)(weights, statistics, x, shift)
-    return output
 
 
 def forward_one(network: PrecisionNetwork, weights: Tensors, statistics: Tensors, x: Tensor, shift: Tensor) -> Tensor:

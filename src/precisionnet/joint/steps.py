@@ -16,7 +16,7 @@ from typing import Literal
 import torch
 
 from precisionnet.joint.adam import Adam
-from precisionnet.joint.problem import JointState, Problem, Tensors, l2_norm_squared
+from precisionnet.joint.problem import JointState, Problem, Tensors, add_l2_gradient
 from precisionnet.precision import PrecisionResult, graphical_lasso, listing_passes
 from precisionnet.types import BoolArray, FloatArray
 
@@ -112,10 +112,11 @@ def weights_step(state: JointState, problem: Problem, schedule: Schedule) -> Joi
     """Lines 12-14, Step 3: Adam on the network's weights, problem (10) with the l2 term of eq. (3)."""
     weights, statistics, adam = open_for_training(state)
     shift = problem.shift(state.theta_task)
-    first_taps = problem.network.first_taps(problem.rows.x, shift)
+    taps = problem.taps(shift)
     for _ in range(schedule.weight_steps):
-        loss = problem.task_weight * problem.training_loss(weights, statistics, shift, first_taps)
-        (loss + problem.l2_penalty * l2_norm_squared(weights)).backward()  # type: ignore[no-untyped-call]
+        loss = problem.task_weight * problem.training_loss(weights, statistics, shift, taps)
+        loss.backward()  # type: ignore[no-untyped-call]
+        add_l2_gradient(weights, problem.l2_penalty)
         adam.step(schedule.learning_rate)
     return replace(
         state,

@@ -1,5 +1,6 @@
 """Graph-convolutional networks on a symmetric matrix. No graph estimation here."""
 
+from precisionnet.nn.by_hand import Taps, Workspace, train_output
 from precisionnet.nn.filter import PolynomialFilter
 from precisionnet.nn.network import ACTIVATIONS, PrecisionNetwork
 from precisionnet.nn.spectral import (
@@ -13,8 +14,11 @@ __all__ = [
     "ACTIVATIONS",
     "PolynomialFilter",
     "PrecisionNetwork",
+    "Taps",
+    "Workspace",
     "frequency_response",
     "inverse_precision_fourier_transform",
     "precision_fourier_transform",
     "scale_to_unit_norm",
+    "train_output",
 ]

@@ -52,35 +52,25 @@ class PolynomialFilter(nn.Module):
 
     def forward(self, x: Tensor, shift: Tensor) -> Tensor:
         """Filter ``x`` of shape (batch, nodes, in_features) over ``shift`` of shape (nodes, nodes)."""
-        return self.mix(self.taps(x, shift))
-
-    def taps(self, x: Tensor, shift: Tensor) -> Tensor:
-        """x, shift x, shift^2 x, ... side by side: (nodes, batch, (order + 1) * in_features).
-
-        They hold no weight: as long as neither x nor the shift changes they need not be computed again.
-        """
-        self.check(x, shift)
+        self._check(x, shift)
         # Nodes first in memory: a shift is then one (nodes, nodes) x (nodes, batch * features) product. The result goes
         # out as a transposed view, so between layers nothing is copied.
         batch, nodes = x.shape[:2]
         taps = [x.transpose(0, 1).contiguous()]
         for _ in range(self.order):
             taps.append((shift @ taps[-1].reshape(nodes, -1)).reshape(nodes, batch, -1))
-        return torch.cat(taps, dim=-1)
+        # The sum over taps and features, one product: (nodes * batch, (K + 1) F_in) x ((K + 1) F_in, F_out).
+        output = torch.cat(taps, dim=-1) @ self.weight.reshape(-1, self.out_features)
+        if self.bias is not None:
+            output = output + self.bias
+        return output.transpose(0, 1)
 
-    def check(self, x: Tensor, shift: Tensor) -> None:
+    def _check(self, x: Tensor, shift: Tensor) -> None:
         """Refuse what does not fit together."""
         if x.ndim != 3 or x.shape[-1] != self.in_features:
             raise ValueError(f"x must have shape (batch, nodes, {self.in_features}), got {tuple(x.shape)}.")
         if shift.shape != (x.shape[1], x.shape[1]):
             raise ValueError(f"shift must have shape ({x.shape[1]}, {x.shape[1]}), got {tuple(shift.shape)}.")
-
-    def mix(self, taps: Tensor) -> Tensor:
-        """The sum over taps and features, one product: (nodes * batch, (K + 1) F_in) x ((K + 1) F_in, F_out)."""
-        output = taps @ self.weight.reshape(-1, self.out_features)
-        if self.bias is not None:
-            output = output + self.bias
-        return output.transpose(0, 1)
 
     def frequency_response(self, mu: Tensor) -> Tensor:
         """h(mu) of eq. (4), one polynomial a pair of features: shape (len(mu), in_features, out_features)."""

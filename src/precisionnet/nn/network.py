@@ -1,6 +1,7 @@
 """Phi(x, shift, h) of the paper: L filter layers with batch normalisation and activation, then a readout.
 
-On the precision matrix it is a PNN, on the covariance the same network is a VNN.
+On the precision matrix it is a PNN, on the covariance the same network is a VNN. This is the definition; training runs
+the same network with its derivatives written out (``by_hand``).
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from torch import Tensor, nn
 
 from precisionnet.nn.filter import PolynomialFilter
 from precisionnet.nn.readout import FlattenReadout, MeanReadout, Readout
-from precisionnet.nn.signal_layer import SignalLayer
 from precisionnet.parameters import BY_NAME
 from precisionnet.types import ReadoutName
 
@@ -36,19 +36,10 @@ class FilterLayer(nn.Module):
         self.norm = FeatureNorm(out_features) if batch_norm else nn.Identity()
         self.activation = ACTIVATIONS[activation]()
 
-    def forward(self, x: Tensor, shift: Tensor, taps: Tensor | None = None) -> Tensor:
-        """Apply the layer to x of shape (batch, nodes, in_features); ``taps`` where they are known already."""
-        filtered = self.filter(x, shift) if taps is None else self.filter.mix(taps)
-        output: Tensor = self.activation(self.norm(filtered))
+    def forward(self, x: Tensor, shift: Tensor) -> Tensor:
+        """Apply the layer to x of shape (batch, nodes, in_features)."""
+        output: Tensor = self.activation(self.norm(self.filter(x, shift)))
         return output
-
-
-def _layer(in_features: int, out_features: int, order: int, activation: str, batch_norm: bool) -> nn.Module:
-    """The one for a single number a node where that is what comes in."""
-    if in_features > 1:
-        return FilterLayer(in_features, out_features, order, activation, batch_norm)
-    bank = PolynomialFilter(1, out_features, order, bias=not batch_norm)
-    return SignalLayer(bank, nn.BatchNorm1d(out_features) if batch_norm else None, ACTIVATIONS[activation]())
 
 
 class PrecisionNetwork(nn.Module):
@@ -81,7 +72,7 @@ class PrecisionNetwork(nn.Module):
         super().__init__()
         widths = [in_features] + [n_filters] * n_layers
         self.layers = nn.ModuleList(
-            _layer(w_in, w_out, order, activation, batch_norm) for w_in, w_out in itertools.pairwise(widths)
+            FilterLayer(w_in, w_out, order, activation, batch_norm) for w_in, w_out in itertools.pairwise(widths)
         )
         self.readout: Readout
         if readout == "mean":
@@ -98,18 +89,13 @@ class PrecisionNetwork(nn.Module):
         """The filter banks, first layer first."""
         return [module for module in self.modules() if isinstance(module, PolynomialFilter)]
 
-    def first_taps(self, x: Tensor, shift: Tensor) -> Tensor:
-        """The part of the first layer that no weight enters, for as long as x and shift stay the same."""
-        first = self.layers[0]
-        return first.taps(x, shift) if isinstance(first, SignalLayer) else self.filters[0].taps(x, shift)
-
-    def node_features(self, x: Tensor, shift: Tensor, first_taps: Tensor | None = None) -> Tensor:
+    def node_features(self, x: Tensor, shift: Tensor) -> Tensor:
         """The last layer's output, (batch, nodes, n_filters); equivariant to a permutation of the nodes."""
-        for i, layer in enumerate(self.layers):
-            x = layer(x, shift, first_taps if i == 0 else None)
+        for layer in self.layers:
+            x = layer(x, shift)
         return x
 
-    def forward(self, x: Tensor, shift: Tensor, first_taps: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, shift: Tensor) -> Tensor:
         """Predictions of shape (batch, n_outputs) for x of shape (batch, nodes, in_features)."""
-        output: Tensor = self.readout(self.node_features(x, shift, first_taps))
+        output: Tensor = self.readout(self.node_features(x, shift))
         return output
