@@ -93,8 +93,8 @@ class Problem:
         ``taps`` spare their computation where the shift stays the same.
         """
         rows = self.rows
-        stacked = [{name: value.unsqueeze(0) for name, value in part.items()} for part in (weights, statistics)]
-        output = train_output(self.network, *stacked, rows.x.unsqueeze(0), shift.unsqueeze(0), taps, self.workspace)
+        h, known = ({name: value.unsqueeze(0) for name, value in part.items()} for part in (weights, statistics))
+        output = train_output(self.network, h, known, rows.x.unsqueeze(0), shift.unsqueeze(0), taps, self.workspace)
         return self.task_loss(output.squeeze(0), rows.y, rows.weight)
 
     def taps(self, shift: Tensor) -> Taps:

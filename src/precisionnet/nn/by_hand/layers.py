@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn.functional import leaky_relu_
 
 from precisionnet.nn.by_hand.taps import Taps
 from precisionnet.nn.by_hand.workspace import Place
@@ -22,7 +23,7 @@ Input = TypeVar("Input", Taps, Tensor)
 class Layer(Generic[Input]):
     """Filter bank, batch normalisation, activation. Forward once, then backward once."""
 
-    def __init__(self, weights: Tensors, statistics: Tensors, activation: nn.Module, place: Place) -> None:
+    def __init__(self, weights: Tensors, statistics: Tensors, activation: str, place: Place) -> None:
         self._h, self._room = weights["filter.weight"], place
         self._weights, self._statistics, self._activation = weights, statistics, activation
         self._normalises = "norm.weight" in weights
@@ -37,16 +38,16 @@ class Layer(Generic[Input]):
 
     def _act(self, x: Tensor) -> Tensor:
         """In place."""
-        if isinstance(self._activation, nn.Tanh):
+        if self._activation == "tanh":
             return x.tanh_()
-        return x.relu_() if isinstance(self._activation, nn.ReLU) else nn.functional.leaky_relu_(x)
+        return x.relu_() if self._activation == "relu" else leaky_relu_(x)
 
     def _slope(self, d_output: Tensor, output: Tensor) -> Tensor:
         """d_output times the activation's slope, which its output tells."""
         aten, room = torch.ops.aten, self._room("slope", output.shape, output)
-        if isinstance(self._activation, nn.Tanh):
+        if self._activation == "tanh":
             aten.tanh_backward.grad_input(d_output, output, grad_input=room)
-        elif isinstance(self._activation, nn.ReLU):
+        elif self._activation == "relu":
             aten.threshold_backward.grad_input(d_output, output, 0, grad_input=room)
         else:
             aten.leaky_relu_backward.grad_input(d_output, output, 0.01, True, grad_input=room)
@@ -84,7 +85,7 @@ class SignalLayer(Layer[Taps]):
         self._scaled = h
         room = self._room("output", (len(h), h.shape[2], x.flat.shape[2]), h)
         self._output = self._act(torch.baddbmm(offset.unsqueeze(-1), h.mT, x.flat, out=room))
-        return self._output.unflatten(2, x.signals.shape[2:])
+        return self._output.view(*self._output.shape[:2], *x.signals.shape[2:])
 
     def backward(self, d_output: Tensor, shift: Tensor, gradients: Tensors, d_shift: Tensor | None) -> None:
         """See ``Layer``; the input is data."""
@@ -173,4 +174,4 @@ class FeatureLayer(Layer[Tensor]):
             d_h.append(torch.bmm(self._x, d.mT))
             d_x.baddbmm_(self._h[:, k], d)
         gradients["filter.weight"] = torch.stack(d_h, dim=1)
-        return d_x.unflatten(2, signal[2:])
+        return d_x.view(*d_x.shape[:2], *signal[2:])

@@ -40,13 +40,13 @@ def train_output(
 
 class _Training(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, one: _Pass, shift: Tensor, *weights: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, one: _Pass, shift: Tensor, *weights: Tensor) -> Tensor:
         ctx.one = one
         return one.forward(shift)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, d_output: Tensor) -> Any:  # type: ignore[override]
+    @once_differentiable
+    def backward(ctx: Any, d_output: Tensor) -> Any:
         _, for_shift, *for_weights = ctx.needs_input_grad
         d_shift, gradients = ctx.one.backward(d_output, for_shift=for_shift, for_weights=any(for_weights))
         return None, d_shift, *(gradients.get(name) for name in ctx.one.names)
@@ -70,9 +70,9 @@ class _Pass:
         held = {name: value.detach() for name, value in weights.items()}
         self._layers = [
             (FeatureLayer if i else SignalLayer)(
-                _part(held, f"layers.{i}."), _part(statistics, f"layers.{i}."), layer.activation, workspace.layer(i)
+                _part(held, f"layers.{i}."), _part(statistics, f"layers.{i}."), network.activation, workspace.layer(i)
             )
-            for i, layer in enumerate(network.layers)
+            for i in range(len(network.layers))
         ]
         self._perceptron = Perceptron(_part(held, READOUT), workspace)
         self._averages = isinstance(network.readout, MeanReadout)
