@@ -68,7 +68,7 @@ def test_output_gradients_and_statistics_are_autograds(shape, known_taps):
     weights = {name: value.detach().requires_grad_() for name, value in weights.items()}
     d_output = torch.randn(MEMBERS, BATCH, shape.get("n_outputs", 1), dtype=torch.float64)
     leaf = shift.clone().requires_grad_()
-    taps = Taps(x, shift, networks[0].filters[0].order) if known_taps else None
+    taps = Taps(x, shift, networks[0].order) if known_taps else None
     output = train_output(networks[0], weights, statistics, x, leaf, taps)
     output.backward(d_output)
     known_output, known_weights, known_statistics, known_shift = by_autograd(networks, x, shift, d_output)

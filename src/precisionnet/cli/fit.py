@@ -57,8 +57,10 @@ def fit_and_write(
     source: str,
 ) -> HoldOut:
     """Train and write the output folder, whole or not at all."""
+    settings = Settings(**settled(parameters))
+    settings.refuse_contradictions()
     with whole_folder(out, is_ours=is_fit_output) as folder:
-        with console.epochs(Settings(**settled(parameters)).n_epochs) as bar:
+        with console.epochs(settings.n_epochs) as bar:
             result = measure(data, task, parameters, seed=seed, test_fraction=test_fraction, on_epoch=bar)
         result.model.save(folder / MODEL_FOLDER)
         _predictions(result, data.X.index).to_csv(folder / PREDICTIONS, index=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -19,7 +18,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from torch import Tensor
 
-from precisionnet.errors import PrecisionNetWarning
 from precisionnet.estimators.checks import (
     column_names,
     group_codes,
@@ -35,8 +33,8 @@ from precisionnet.estimators.intervals import Unseen
 from precisionnet.estimators.members import member_readouts
 from precisionnet.estimators.rows import Table, canonical, canonical_with_places, fill, is_constant
 from precisionnet.estimators.settings import Settings
-from precisionnet.joint import EnsembleResult, HistoryRow, Problem, Result, Rows, member
-from precisionnet.nn import PrecisionNetwork, scale_to_unit_norm
+from precisionnet.joint import HistoryRow, Problem, Rows
+from precisionnet.nn import PrecisionNetwork
 from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter, settled
 from precisionnet.precision import sample_covariance, spectral_bound
 from precisionnet.types import FloatArray, IndexArray
@@ -212,10 +210,11 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         """
         try:
             fitting = Fitting(self, X, y, sample_weight, X_val=X_val, y_val=y_val, groups=groups)
-            while not fitting.done:
-                row = fitting.advance()
-                if on_epoch is not None:
-                    on_epoch(row)
+            with fitting.threads():
+                while not fitting.done:
+                    row = fitting.advance()
+                    if on_epoch is not None:
+                        on_epoch(row)
             fitting.finish()
         except BaseException:
             self._forget()  # a failed fit leaves no half of a model behind
@@ -313,48 +312,6 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         y = self._target_tensor(table.y)
         return Rows(x, y.to(dtype) if y.is_floating_point() else y, torch.from_numpy(table.weight).to(dtype))
 
-    def _keep(self, problem: Problem, result: Result, n_training: int, n_validation: int) -> None:
-        """What a run of Algorithm 1 leaves: one network."""
-        state = result.state
-        self.precision_ = state.theta
-        self.task_precision_ = state.theta_task.numpy()
-        shift = self.precision_ if self.settings.sparse else self.task_precision_
-        scaled = scale_to_unit_norm(torch.from_numpy(shift)).numpy() if self.scale_shift else shift
-        self.shifts_: FloatArray = scaled[None].copy()
-        self._keep_networks([{**state.weights, **state.statistics}])
-        self._keep_facts(problem, result.history, state.epoch, state.note, n_training, n_validation)
-
-    def _keep_members(self, problem: Problem, result: EnsembleResult, n_training: int, n_validation: int) -> None:
-        """What the standard recipe leaves: several networks, each on a matrix of its own, and one precision."""
-        theta_task = np.concatenate([state.theta_task for state in result.states])
-        self.precision_ = result.theta
-        self.task_precision_ = theta_task.mean(axis=0)
-        self.shifts_ = theta_task / result.scale
-        self._keep_networks(
-            [
-                member({**state.weights, **state.statistics}, i)
-                for state in result.states
-                for i in range(len(state.theta))
-            ]
-        )
-        epoch = result.states[0].epoch
-        self._keep_facts(problem, result.history, epoch, result.note, n_training, n_validation)
-
-    def _keep_networks(self, states: list[dict[str, Tensor]]) -> None:
-        self.networks_ = [self._new_network(0, readout) for readout in member_readouts(self.settings)]
-        for network, tensors in zip(self.networks_, states, strict=True):
-            network.load_state_dict(tensors)
-            # Predictions are float64: a row then gets the same number, to about 1e-15, whatever stands beside it.
-            network.double().eval()
-
-    def _keep_unseen(self, unseen: Unseen, places: IndexArray) -> None:
-        """What is known of the error: the finished networks on rows that training kept from them."""
-        output = np.empty((len(unseen.table), self._n_outputs))
-        for index in np.unique(unseen.member):
-            taken = unseen.member == index
-            output[taken] = self._forward(int(index), unseen.table.X[taken]).numpy()
-        self._keep_out_of_bag(output, unseen, places)
-
     @abstractmethod
     def _keep_out_of_bag(self, output: FloatArray, unseen: Unseen, places: IndexArray) -> None:
         """Out-of-bag predictions and errors, from the outputs on rows not seen in training."""
@@ -362,19 +319,6 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _out_of_bag_errors(self, y: Any) -> FloatArray:
         """Of each row given to fit that a member left out."""
-
-    def _keep_facts(
-        self, problem: Problem, history: list[HistoryRow], epoch: int, note: str, n_training: int, n_validation: int
-    ) -> None:
-        if note:
-            warnings.warn(f"The precision solver {note}.", PrecisionNetWarning, stacklevel=4)
-        self.covariance_ = problem.emp_cov
-        self.l1_penalty_ = problem.l1_penalty
-        self.spectral_bound_ = problem.spectral_bound
-        self.n_rows_ = {"training": n_training, "validation": n_validation}
-        self.history_ = pd.DataFrame(history).astype({"epoch": int, "n_zeros": int})
-        self.n_iter_ = len(history)
-        self.best_epoch_ = epoch
 
     @property
     def network_(self) -> PrecisionNetwork:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from precisionnet.errors import InputError
 from precisionnet.estimators.checks import check_split, column_names, refuse_empty_columns
 from precisionnet.estimators.intervals import Unseen
+from precisionnet.estimators.keeping import keep_members, keep_one, keep_unseen
 from precisionnet.estimators.members import left_out_rows, member_readouts
 from precisionnet.estimators.rows import Scaler, Table, medians, split_validation
 from precisionnet.estimators.settings import Settings
@@ -59,8 +61,7 @@ class Fitting:
         if (X_val is None) != (y_val is None):
             raise InputError("X_val and y_val belong together: give both, or neither.")
         settings = model.settings
-        if settings.recipe == "paper" and settings.n_members > 1:
-            raise InputError("Algorithm 1 as printed trains one network: leave n_members at 1, or recipe at standard.")
+        settings.refuse_contradictions()
         table, self._places, rng = model._checked_table(X, y, sample_weight, groups)
         self._size = table.X.size * settings.n_filters
         with threads_for(self._size):
@@ -76,7 +77,7 @@ class Fitting:
             if starts is not None and model.method in FROM_GLASSO:
                 problem = replace(problem, start=starts.of(problem))
             self._problem = problem
-            self._rows = (len(training), 0 if validation is None else len(validation))
+            self._n_rows = {"training": len(training), "validation": 0 if validation is None else len(validation)}
             held_out = None if validation is None else model._rows(validation)
             self._training: Training | MixedTraining
             self._unseen = Unseen.validation(training, validation)
@@ -151,6 +152,10 @@ class Fitting:
         model._fit_target_scaler(training)
         return training, validation
 
+    def threads(self) -> AbstractContextManager[None]:
+        """As many as pay; setting them takes milliseconds, so somebody with many epochs does it once for all."""
+        return threads_for(self._size)
+
     @property
     def done(self) -> bool:
         """Whether training has ended."""
@@ -158,7 +163,7 @@ class Fitting:
 
     def advance(self) -> HistoryRow:
         """One epoch more."""
-        with threads_for(self._size):
+        with self.threads():
             return self._training.advance()
 
     @property
@@ -170,10 +175,11 @@ class Fitting:
 
     def finish(self) -> BasePNN:
         """The model, fitted at its best epoch so far."""
-        with threads_for(self._size):
+        with self.threads():
+            self._model.n_rows_ = self._n_rows
             if isinstance(self._training, Training):
-                self._model._keep(self._problem, self._training.result(), *self._rows)
+                keep_one(self._model, self._problem, self._training.result())
             else:
-                self._model._keep_members(self._problem, self._training.result(), *self._rows)
-            self._model._keep_unseen(self._unseen, self._places)
+                keep_members(self._model, self._problem, self._training.result())
+            keep_unseen(self._model, self._unseen, self._places)
         return self._model

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from precisionnet.errors import InputError
 from precisionnet.joint import POLISH
 
 
 class Settings(SimpleNamespace):
     """Every parameter of ``precisionnet.parameters`` by name; none is None that a recipe has a value for."""
+
+    def refuse_contradictions(self) -> None:
+        """Values that are right one by one and cannot be had together."""
+        if self.recipe == "paper" and self.n_members > 1:
+            raise InputError("Algorithm 1 as printed trains one network: leave n_members at 1, or recipe at standard.")
 
     @property
     def sparse(self) -> bool:

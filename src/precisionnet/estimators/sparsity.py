@@ -64,8 +64,9 @@ def sparsity_curve(
         length = epochs if before is None else max(2, round(FURTHER_EPOCHS * epochs))
         point = clone(model).set_params(max_epochs=length, **chosen)
         fitting = Fitting(point, X, y, groups=groups, begin_from=before)
-        while not fitting.done:
-            fitting.advance()
+        with fitting.threads():
+            while not fitting.done:
+                fitting.advance()
         fitted.append(fitting.finish())
         rows.append(_row(fitted[-1], y, scale))
         before = fitting

@@ -19,7 +19,7 @@ from precisionnet.joint.steps import solve_theta
 from precisionnet.linalg import into_spectral_box, soft_threshold_off_diagonal, symmetrize
 from precisionnet.types import BoolArray, FloatArray
 
-STEP_TOL = 1e-5
+STEP_TOL = 1e-4
 """Relative gap to which Step 1 is solved while training goes on; the matrix that is returned is solved to the end."""
 
 THRESHOLD_RATE = 0.01

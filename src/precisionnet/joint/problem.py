@@ -99,7 +99,7 @@ class Problem:
 
     def taps(self, shift: Tensor) -> Taps:
         """Of the training rows, for as long as the shift stays the same."""
-        return Taps(self.rows.x.unsqueeze(0), shift.unsqueeze(0), self.network.filters[0].order)
+        return Taps(self.rows.x.unsqueeze(0), shift.unsqueeze(0), self.network.order)
 
 
 def add_l2_gradient(weights: Tensors, l2_penalty: float, *, stacked: bool = False) -> None:

@@ -70,7 +70,7 @@ class PrecisionNetwork(nn.Module):
         batch_norm: bool = True,
     ) -> None:
         super().__init__()
-        self.activation = activation
+        self.activation, self.order = activation, order
         widths = [in_features] + [n_filters] * n_layers
         self.layers = nn.ModuleList(
             FilterLayer(w_in, w_out, order, activation, batch_norm) for w_in, w_out in itertools.pairwise(widths)

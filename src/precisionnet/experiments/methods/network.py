@@ -45,11 +45,12 @@ class NetworkCandidate:
     def advance(self, to_epoch: int) -> float:
         """Train up to that epoch; the score of the epoch with the lowest validation loss so far."""
         started = time.perf_counter()
-        while self.epochs < to_epoch and not self._fitting.done:
-            row = self._fitting.advance()
-            self.epochs += 1
-            if row["validation_loss"] < self._best_loss:
-                self._best_loss, self._best = row["validation_loss"], row[self._score]
+        with self._fitting.threads():
+            while self.epochs < to_epoch and not self._fitting.done:
+                row = self._fitting.advance()
+                self.epochs += 1
+                if row["validation_loss"] < self._best_loss:
+                    self._best_loss, self._best = row["validation_loss"], row[self._score]
         self.seconds += time.perf_counter() - started
         return self._best
 

@@ -65,7 +65,7 @@ class _Pass:
         workspace: Workspace,
     ) -> None:
         self.names = list(weights)
-        self._x, self._taps, self._order = x, taps, network.filters[0].order
+        self._x, self._taps, self._order = x, taps, network.order
         self._workspace = workspace
         held = {name: value.detach() for name, value in weights.items()}
         self._layers = [
