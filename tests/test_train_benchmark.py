@@ -129,7 +129,9 @@ def test_quick_run_writes_rows_and_page(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     rows = read(tmp_path / "train_bench.csv")
-    assert {row.what for row in rows} == {"joint epoch", "weights epoch", "to the target"}
+    assert {row.what for row in rows} == {"joint epoch", "weights epoch", "default fit", "to the target"}
     assert all(row.seconds > 0 for row in rows)
     assert all(row.times_ours == 1.0 for row in rows if row.contestant == OURS and row.status == "measured")
-    assert "| asked, one thread | measured | met |" in (tmp_path / "train_bench.md").read_text(encoding="utf-8")
+    page = (tmp_path / "train_bench.md").read_text(encoding="utf-8")
+    assert "| asked, one thread | measured | met |" in page
+    assert "| eight members: at most 3x one member's time" in page

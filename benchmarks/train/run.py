@@ -12,12 +12,13 @@ from pathlib import Path
 
 from benchmarks.train import page
 from benchmarks.train.epochs import joint_contestants, measure_epochs, weights_contestants
+from benchmarks.train.fits import measure_fits
 from benchmarks.train.rows import Row, made_with, write
 from benchmarks.train.task import LARGE, SMALL, Task, drawn_task, the_task
 from benchmarks.train.to_target import measure_to_target
 
 OUT = Path(__file__).parents[2] / "results"
-PARTS = ["joint epoch", "weights epoch", "to the target"]
+PARTS = ["joint epoch", "weights epoch", "default fit", "to the target"]
 
 
 def main() -> None:
@@ -37,18 +38,23 @@ def main() -> None:
     threads = [1] if arguments.quick else arguments.threads
     with_versions = made_with()
     rows = []
-    for row in measured(task, parts, threads, repeats, arguments.limit):
+    for row in measured(task, parts, threads, repeats, arguments.limit, arguments.quick):
         rows.append(replace(row, made_with=with_versions))
         print(progress(row), flush=True)
     write(arguments.out / "train_bench.csv", rows)
     page.write(arguments.out)
 
 
-def measured(task: Task, parts: list[str], threads: list[int], repeats: int, limit: float) -> Iterator[Row]:
+def measured(
+    task: Task, parts: list[str], threads: list[int], repeats: int, limit: float, quick: bool
+) -> Iterator[Row]:
     """Row after row."""
     for what in parts:
         if what == "to the target":
             yield from measure_to_target(task, SMALL, threads, max(repeats // 2, 1), limit)
+            continue
+        if what == "default fit":
+            yield from measure_fits(task, threads, max(repeats // 2, 1), **({"max_epochs": 2} if quick else {}))
             continue
         for shape, tag_steps in ((SMALL, 2), (LARGE, 1)):
             made = (
