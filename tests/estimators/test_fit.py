@@ -285,7 +285,8 @@ def test_the_prediction_is_the_mean_of_the_networks(gaussian, classes, kind):
         mean = model._y_scaler.inverse(outputs.mean(dim=0)[:, 0].numpy())
         np.testing.assert_allclose(model.predict(gaussian.X), mean, rtol=1e-12)
     else:
-        mean = outputs.softmax(dim=-1).mean(dim=0).numpy()
+        # The geometric mean of their probabilities.
+        mean = outputs.log_softmax(dim=-1).mean(dim=0).softmax(dim=-1).numpy()
         np.testing.assert_allclose(model.predict_proba(gaussian.X), mean, rtol=1e-12)
 
 

@@ -60,7 +60,7 @@ def test_methods_and_grid_where_nothing_is_said(gaussian):
     first = compare_experiment(gaussian, "regression", repeats=1)
     assert first.config["methods"] == list(usual_methods("regression"))
     assert first.config["networks"] == STANDARD_GRID
-    assert first.config["fixed"]["max_epochs"] == 80
+    assert first.config["fixed"]["max_epochs"] == 50
     paper = compare_experiment(gaussian, "regression", repeats=1, networks={"recipe": ["paper"]})
     assert paper.config["networks"] == PAPER_GRID
     assert set(PAPER_METHODS) < set(paper.config["methods"])
