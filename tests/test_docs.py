@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from scipy import stats
 
 from precisionnet.experiments.methods.registry import METHODS
 from precisionnet.experiments.paper.published import TABLE_1
@@ -129,6 +130,38 @@ def test_other_accuracies_in_the_readme_are_the_committed_rows():
     single = pd.read_csv(folder / "mean_readout.csv").groupby(["cohort", "method"])["mae"].mean()
     for cohort in ("abide", "ants"):
         assert ", ".join(f"{single[cohort, m]:.2f}" for m in ("joint", "glasso", "sample", "vnn")) in text
+    few = pd.read_csv(folder / "few_rows.csv").groupby(["method", "rows"])["mae"].mean()
+    for method in ("joint", "ridge"):
+        assert ", ".join(f"{few[method, n]:.2f}" for n in (50, 100, 200)) in text
+    sparse = pd.read_csv(folder / "sparse.csv").groupby(["cohort", "predict_on"])[["mae", "zeros", "covered"]].mean()
+    for cohort in ("abide", "ants"):
+        dense, thin = sparse.loc[cohort, "task"], sparse.loc[cohort, "sparse"]
+        assert f"{thin.mae:.2f} years with {thin.zeros:.0%} zeros, {dense.mae:.2f} without" in text
+        assert f"{dense.covered:.1%}" in text
+
+
+def test_classes_in_the_readme_are_the_committed_rows():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = pd.read_csv(ROOT / "results" / "accuracy" / "classes.csv")
+    for (table, measure), line in CLASS_LINES.items():
+        values = rows[rows["table"] == table].pivot_table(index="split", columns="method", values=measure)
+        cells = [f"{values['joint'].mean():.3f}"]
+        for other in ("svc", "logistic"):
+            low, high = paired_interval(values[other] - values["joint"])
+            cells.append(f"{values[other].mean():.3f} [{low:+.3f}, {high:+.3f}]")
+        assert f"| {line} | {' | '.join(cells)} |" in text
+
+
+CLASS_LINES = {
+    (table, measure): f"{table.replace('_', ' ')}, {measure.replace('_', ' ')}"
+    for table in ("breast_cancer", "wine", "digits")
+    for measure in ("accuracy", "log_loss")
+}
+
+
+def paired_interval(differences: pd.Series) -> tuple[float, float]:
+    half = stats.t.ppf(0.975, len(differences) - 1) * differences.std(ddof=1) / len(differences) ** 0.5
+    return differences.mean() - half, differences.mean() + half
 
 
 def test_figures_on_data_in_the_readme_are_the_committed_rows():

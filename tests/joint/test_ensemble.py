@@ -217,16 +217,29 @@ def test_the_kept_epoch_has_the_lowest_loss_on_held_out_rows(held_out):
     assert state.epoch == int(np.argmin(losses)) + 1 < 25
     # The kept state is that epoch's, not an alias of the last one's: its loss can be computed again.
     members = members_of(problem)
-    output = [
-        training._parts[0]._output(state, i, (other.x if other else problem.rows.x[m.left_out]))
-        for i, m in enumerate(members)
-    ]
+    known = np.stack([m.left_out for m in members])
+    x = other.x.expand(N_MEMBERS, *other.x.shape) if other else problem.rows.x[known]
+    output = training._parts[0]._outputs(state, x)
     if other:
-        again = mean_squared_error(torch.stack(output).mean(dim=0), other.y, other.weight)
+        again = mean_squared_error(output.mean(dim=0), other.y, other.weight)
     else:
         left_out = np.concatenate([m.left_out for m in members])
-        again = mean_squared_error(torch.cat(output), problem.rows.y[left_out], problem.rows.weight[left_out])
+        again = mean_squared_error(output.flatten(0, 1), problem.rows.y[left_out], problem.rows.weight[left_out])
     assert float(again) == pytest.approx(min(losses), abs=1e-12)
+
+
+def test_members_that_leave_nobody_out_have_no_say_in_the_epoch():
+    """Of three people, the second half of eight members leaves nobody out."""
+    problem = ensemble_problem()
+    some = members_of(problem)
+    none = [replace(one, left_out=NOTHING) for one in members_of(problem)]
+    alone, mixed = (MixedTraining(problem, "joint", shapes, PLAN, mae) for shapes in ([some], [deepcopy(some), none]))
+    for training in (alone, mixed):
+        while not training.done:
+            training.advance()
+    for name in ("validation_loss", "validation_metric"):
+        np.testing.assert_allclose([row[name] for row in mixed.history], [row[name] for row in alone.history])
+    assert mixed.kept_row["epoch"] == alone.kept_row["epoch"] == mixed.kept[1].epoch
 
 
 def test_without_held_out_rows_the_last_epoch_is_kept():

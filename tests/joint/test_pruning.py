@@ -7,7 +7,7 @@ import pytest
 
 from precisionnet import PNNRegressor
 from precisionnet.datasets import make_gaussian_regression
-from precisionnet.joint.pruning import ENDS, edges_kept
+from precisionnet.joint.pruning import ENDS, POLISH, edges_kept
 
 EPOCHS = 12
 
@@ -40,7 +40,8 @@ def test_as_many_edges_as_the_graphical_lasso(model, table):
 
 def test_polishing_never_raises_the_training_loss(model):
     history = model.history_
-    polished = history[(history["epoch"] - 1) / EPOCHS >= ENDS]
+    polished = history[(history["epoch"] - 1) / model.settings.n_epochs >= ENDS]
+    assert model.n_iter_ == round((1 + POLISH) * EPOCHS)
     kept = history.iloc[model.best_epoch_ - 1]
     assert model.best_epoch_ in set(polished["epoch"])
     assert kept["train_loss"] <= polished["train_loss"].iloc[0]

@@ -167,11 +167,16 @@ class Fitting:
             return self._training.advance()
 
     @property
+    def kept_row(self) -> HistoryRow:
+        """The history's row of the epoch that would be kept."""
+        return self._training.kept_row
+
+    @property
     def state(self) -> list[EnsembleState]:
-        """Weights and matrices of the epochs that would be kept."""
+        """Weights and matrices of the epoch that would be kept, for each shape of network."""
         if isinstance(self._training, Training):
             raise InputError("Only fits of the standard recipe can be gone on from: leave recipe at standard.")
-        return self._training.result().states
+        return self._training.kept
 
     def finish(self) -> BasePNN:
         """The model, fitted at its best epoch so far."""

@@ -65,7 +65,7 @@ def _keep_networks(model: BasePNN, states: list[dict[str, Tensor]]) -> None:
 
 def _keep_facts(model: BasePNN, problem: Problem, history: list[HistoryRow], epoch: int, note: str) -> None:
     if note:
-        warnings.warn(f"The precision solver {note}.", PrecisionNetWarning, stacklevel=5)
+        warnings.warn(f"The precision solver {note}.", PrecisionNetWarning, stacklevel=6)
     model.covariance_ = problem.emp_cov
     model.l1_penalty_ = problem.l1_penalty
     model.spectral_bound_ = problem.spectral_bound

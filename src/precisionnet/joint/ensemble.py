@@ -29,9 +29,9 @@ from precisionnet.joint.methods import METHODS
 from precisionnet.joint.problem import Problem, Rows, Tensors, add_l2_gradient, l2_norm_squared, weighted_terms
 from precisionnet.joint.pruning import Pruned
 from precisionnet.joint.run import HistoryRow, Metric
-from precisionnet.joint.stacked import forward_one, member, stack
+from precisionnet.joint.stacked import stack
 from precisionnet.linalg import count_zeros
-from precisionnet.nn import PrecisionNetwork, Workspace, train_output
+from precisionnet.nn import PrecisionNetwork, Workspace, eval_output, train_output
 from precisionnet.types import FloatArray, IndexArray, MethodName
 
 MATRICES: dict[MethodName, type[Fixed]] = {
@@ -90,7 +90,7 @@ class EnsembleState:
 
 @dataclass(frozen=True)
 class EnsembleResult:
-    """The kept epochs, one sparse precision for all members, what the shift is divided by, and a row an epoch."""
+    """The kept epoch, one sparse precision for all members, what the shift is divided by, and a row an epoch."""
 
     states: list[EnsembleState]
     """One for each shape of network."""
@@ -178,6 +178,7 @@ class EnsembleTraining:
         )
         self.history.append(row)
         self.state = state
+        self._workspace.clear()  # somebody who is put aside shall not hold on to it
         return row
 
     @property
@@ -225,22 +226,24 @@ class EnsembleTraining:
         problem = self._problem
         if self._validation is not None:
             rows = self._validation
-            self.validation_outputs = torch.stack([self._output(state, i, rows.x) for i in range(len(self._members))])
+            self.validation_outputs = self._outputs(state, rows.x.expand(len(self._members), *rows.x.shape))
             output = self.validation_outputs.mean(dim=0)
         else:
             if not self._held_out:
                 return np.nan, np.nan
+            # Members leave out a row more or less than others: all go through at once, the first row filling up.
             taken = [torch.from_numpy(one.left_out) for one in self._members]
-            output = torch.cat(
-                [self._output(state, i, problem.rows.x[left]) for i, left in enumerate(taken) if len(left)]
-            )
+            known = torch.nn.utils.rnn.pad_sequence(taken, batch_first=True)
+            output = self._outputs(state, problem.rows.x[known])
+            output = torch.cat([one[: len(left)] for one, left in zip(output, taken, strict=True)])
             left_out = torch.cat(taken)
             rows = Rows(problem.rows.x[left_out], problem.rows.y[left_out], problem.rows.weight[left_out])
         return float(problem.task_loss(output, rows.y, rows.weight)), self._metric(output, rows.y, rows.weight)
 
-    def _output(self, state: EnsembleState, index: int, x: Tensor) -> Tensor:
-        shift = torch.from_numpy(state.theta_task[index] / self.matrices.scale).to(x.dtype)
-        return forward_one(self._network, member(state.weights, index), member(state.statistics, index), x, shift)
+    def _outputs(self, state: EnsembleState, x: Tensor) -> Tensor:
+        """Of every member on rows of its own, (members, rows, outputs), in evaluation mode."""
+        shift = torch.from_numpy(state.theta_task / self.matrices.scale).to(x.dtype)
+        return eval_output(self._network, state.weights, state.statistics, x, shift)
 
     @staticmethod
     def _copy(tensors: Tensors) -> Tensors:

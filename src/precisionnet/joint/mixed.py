@@ -39,6 +39,8 @@ class MixedTraining:
             for members, state in zip(shapes, known, strict=True)
         ]
         self._counts = [len(members) for members in shapes]
+        weight = problem.rows.weight
+        self._left_out = [sum(float(weight[one.left_out].sum()) for one in members) for members in shapes]
         leader = self._parts[0].matrices
         for part in self._parts[1:]:
             if isinstance(part.matrices, Pruned) and isinstance(leader, Pruned):
@@ -58,10 +60,16 @@ class MixedTraining:
         row = {name: float(np.average([one[name] for one in rows], weights=self._counts)) for name in rows[0]}
         row |= {"epoch": int(row["epoch"]), "n_zeros": round(row["n_zeros"])}
         if self._validation is not None and len(self._parts) > 1:
-            rows_ = self._validation
+            held_out = self._validation
             output = torch.cat([part.validation_outputs for part in self._parts]).mean(dim=0)
-            row["validation_loss"] = float(self._problem.task_loss(output, rows_.y, rows_.weight))
-            row["validation_metric"] = self._metric(output, rows_.y, rows_.weight)
+            row["validation_loss"] = float(self._problem.task_loss(output, held_out.y, held_out.weight))
+            row["validation_metric"] = self._metric(output, held_out.y, held_out.weight)
+        elif any(self._left_out):
+            # Of a few people some members leave nobody out: they have no say here.
+            known = [one for one, weight in zip(rows, self._left_out, strict=True) if weight]
+            weights = [weight for weight in self._left_out if weight]
+            for name in ("validation_loss", "validation_metric"):
+                row[name] = float(np.average([one[name] for one in known], weights=weights))
         self.history.append(row)
         self._keep_if_best(row)
         return row
@@ -76,8 +84,19 @@ class MixedTraining:
         # Polishing on the last graph must not cost training loss: no epoch is kept that is worse than the first on it.
         if self._kept_loss == np.inf:
             self._first_loss = row["train_loss"]
-        if loss < self._kept_loss and (row["train_loss"] <= self._first_loss or not self._plan.sparse):
+        thinned = isinstance(self._parts[0].matrices, Pruned)
+        if loss < self._kept_loss and (row["train_loss"] <= self._first_loss or not thinned):
             self._kept, self._kept_loss = [part.state for part in self._parts], loss
+
+    @property
+    def kept(self) -> list[EnsembleState]:
+        """The best epoch so far, a state for each shape."""
+        return self._kept
+
+    @property
+    def kept_row(self) -> HistoryRow:
+        """That epoch's row of the history."""
+        return self.history[self._kept[0].epoch - 1]
 
     def result(self) -> EnsembleResult:
         """The best epoch so far, and Step 1 of all members together."""

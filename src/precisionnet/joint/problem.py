@@ -17,10 +17,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from torch import Tensor
-from torch.func import functional_call
 
 from precisionnet.joint.adam import Adam
-from precisionnet.nn import PrecisionNetwork, Taps, Workspace, scale_to_unit_norm, train_output
+from precisionnet.nn import PrecisionNetwork, Taps, Workspace, eval_output, scale_to_unit_norm, train_output
 from precisionnet.precision import PrecisionResult, graphical_lasso_terms
 from precisionnet.types import FloatArray
 
@@ -76,6 +75,7 @@ class Problem:
     start: PrecisionResult | None = None
     """The graphical lasso of these rows at this penalty, where somebody has solved it already."""
     workspace: Workspace = field(default_factory=Workspace, compare=False)
+    """Memory for the steps; copies of a problem share it, as they never run side by side."""
 
     def shift(self, matrix: Tensor) -> Tensor:
         """What the network runs on: ``matrix``, scaled, in the network's arithmetic."""
@@ -83,9 +83,8 @@ class Problem:
 
     def output(self, weights: Tensors, statistics: Tensors, matrix: Tensor, x: Tensor) -> Tensor:
         """Phi(x, matrix, h) in evaluation mode."""
-        self.network.eval()
-        output: Tensor = functional_call(self.network, {**weights, **statistics}, (x, self.shift(matrix)))
-        return output
+        h, known = _stacked(weights), _stacked(statistics)
+        return eval_output(self.network, h, known, x.unsqueeze(0), self.shift(matrix).unsqueeze(0)).squeeze(0)
 
     def training_loss(self, weights: Tensors, statistics: Tensors, shift: Tensor, taps: Taps | None = None) -> Tensor:
         """L_task on the training rows, with the batch's own statistics; the running ones go into ``statistics``.
@@ -93,13 +92,18 @@ class Problem:
         ``taps`` spare their computation where the shift stays the same.
         """
         rows = self.rows
-        h, known = ({name: value.unsqueeze(0) for name, value in part.items()} for part in (weights, statistics))
+        h, known = _stacked(weights), _stacked(statistics)
         output = train_output(self.network, h, known, rows.x.unsqueeze(0), shift.unsqueeze(0), taps, self.workspace)
         return self.task_loss(output.squeeze(0), rows.y, rows.weight)
 
     def taps(self, shift: Tensor) -> Taps:
         """Of the training rows, for as long as the shift stays the same."""
         return Taps(self.rows.x.unsqueeze(0), shift.unsqueeze(0), self.network.order)
+
+
+def _stacked(tensors: Tensors) -> Tensors:
+    """One network as a stack of one."""
+    return {name: value.unsqueeze(0) for name, value in tensors.items()}
 
 
 def add_l2_gradient(weights: Tensors, l2_penalty: float, *, stacked: bool = False) -> None:

@@ -89,10 +89,16 @@ class Training:
             listing=self._listing,
         )
         self.history.append(row)
+        self._problem.workspace.clear()  # somebody who is put aside shall not hold on to it
         loss = row["validation_loss"] if validated else -epoch
         if loss < self._best_loss:
             self._best, self._best_loss = shown, loss  # states are never written into, so this is a copy, not an alias
         return row
+
+    @property
+    def kept_row(self) -> HistoryRow:
+        """The row of the epoch that would be kept."""
+        return self.history[self._best.epoch - 1]
 
     def result(self) -> Result:
         """The state with the best validation loss so far (the last one without validation rows)."""

@@ -1,6 +1,6 @@
 """Graph-convolutional networks on a symmetric matrix. No graph estimation here."""
 
-from precisionnet.nn.by_hand import Taps, Workspace, train_output
+from precisionnet.nn.by_hand import Taps, Workspace, eval_output, train_output
 from precisionnet.nn.filter import PolynomialFilter
 from precisionnet.nn.network import ACTIVATIONS, PrecisionNetwork
 from precisionnet.nn.spectral import (
@@ -16,6 +16,7 @@ __all__ = [
     "PrecisionNetwork",
     "Taps",
     "Workspace",
+    "eval_output",
     "frequency_response",
     "inverse_precision_fourier_transform",
     "precision_fourier_transform",

@@ -35,7 +35,7 @@ class FlattenReadout(Readout):
         super().__init__(n_nodes * n_features, width, n_outputs)
 
     def summary(self, x: Tensor) -> Tensor:
-        """All node features side by side, feature by feature: as the first layer leaves them, so nothing is copied."""
+        """All node features side by side, feature by feature, as training has them (``by_hand``)."""
         return torch.flatten(x.transpose(1, 2), start_dim=1)
 
 

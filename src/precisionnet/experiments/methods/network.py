@@ -6,8 +6,6 @@ import time
 import warnings
 from typing import Any
 
-import numpy as np
-
 from precisionnet.errors import PrecisionNetWarning
 from precisionnet.estimators import PNNClassifier, PNNRegressor
 from precisionnet.estimators.fitting import Fitting
@@ -33,7 +31,6 @@ class NetworkCandidate:
         model = kind(spec.runs, **{**parameters, **spec.fixed}, missing="median", random_state=sides.seed)
         self.max_epochs: int = model.settings.n_epochs
         self._score = "validation_metric" if sides.task == "regression" else "validation_loss"
-        self._best_loss = self._best = np.inf
         train, validation = sides.train, sides.validation
         started = time.perf_counter()
         with warnings.catch_warnings():
@@ -43,16 +40,14 @@ class NetworkCandidate:
         self.seconds += time.perf_counter() - started
 
     def advance(self, to_epoch: int) -> float:
-        """Train up to that epoch; the score of the epoch with the lowest validation loss so far."""
+        """Train up to that epoch; the score of the one that would be kept."""
         started = time.perf_counter()
         with self._fitting.threads():
             while self.epochs < to_epoch and not self._fitting.done:
-                row = self._fitting.advance()
+                self._fitting.advance()
                 self.epochs += 1
-                if row["validation_loss"] < self._best_loss:
-                    self._best_loss, self._best = row["validation_loss"], row[self._score]
         self.seconds += time.perf_counter() - started
-        return self._best
+        return self._fitting.kept_row[self._score]
 
     @property
     def done(self) -> bool:

@@ -23,8 +23,10 @@ Input = TypeVar("Input", Taps, Tensor)
 class Layer(Generic[Input]):
     """Filter bank, batch normalisation, activation. Forward once, then backward once."""
 
-    def __init__(self, weights: Tensors, statistics: Tensors, activation: str, place: Place) -> None:
-        self._h, self._room = weights["filter.weight"], place
+    def __init__(
+        self, weights: Tensors, statistics: Tensors, activation: str, place: Place, *, training: bool = True
+    ) -> None:
+        self._h, self._room, self._training = weights["filter.weight"], place, training
         self._weights, self._statistics, self._activation = weights, statistics, activation
         self._normalises = "norm.weight" in weights
 
@@ -33,7 +35,10 @@ class Layer(Generic[Input]):
         raise NotImplementedError
 
     def backward(self, d_output: Tensor, shift: Tensor, gradients: Tensors, d_shift: Tensor | None) -> Tensor | None:
-        """Gradients of the weights go into ``gradients``, the shift's is added to ``d_shift``; returns the input's."""
+        """Gradients of the weights go into ``gradients``, the shift's is added to ``d_shift``; returns the input's.
+
+        The weights' come for little beside the shift's, so they are there whether they are wanted or not.
+        """
         raise NotImplementedError
 
     def _act(self, x: Tensor) -> Tensor:
@@ -52,6 +57,15 @@ class Layer(Generic[Input]):
         else:
             aten.leaky_relu_backward.grad_input(d_output, output, 0.01, True, grad_input=room)
         return room
+
+    def _normalisation(self, mean: Tensor, variance: Tensor) -> Tensor:
+        """Sets the gain; returns the offset."""
+        self._mean, self._inverse_deviation = mean, torch.rsqrt(variance + EPSILON)
+        self._gain = self._weights["norm.weight"] * self._inverse_deviation
+        return self._weights["norm.bias"] - mean * self._gain
+
+    def _remembered(self) -> tuple[Tensor, Tensor]:
+        return self._statistics["norm.running_mean"], self._statistics["norm.running_var"]
 
     def _remember(self, mean: Tensor, variance: Tensor, count: int) -> None:
         known = self._statistics
@@ -72,13 +86,13 @@ class SignalLayer(Layer[Taps]):
         """See ``Layer``."""
         self._x, h = x, self._h.squeeze(2)
         if self._normalises:
-            self._mean = (x.mean * h).sum(dim=1)
-            self._spread = x.covariance @ h
-            variance = (self._spread * h).sum(dim=1)
-            self._inverse_deviation = torch.rsqrt(variance + EPSILON)
-            self._remember(self._mean, variance, x.flat.shape[2])
-            self._gain = self._weights["norm.weight"] * self._inverse_deviation
-            offset = self._weights["norm.bias"] - self._mean * self._gain
+            mean, variance = self._remembered()
+            if self._training:
+                mean = (x.mean * h).sum(dim=1)
+                self._spread = x.covariance @ h
+                variance = (self._spread * h).sum(dim=1)
+                self._remember(mean, variance, x.flat.shape[2])
+            offset = self._normalisation(mean, variance)
             h = h * self._gain.unsqueeze(1)
         else:
             offset = self._weights["filter.bias"]
@@ -130,11 +144,11 @@ class FeatureLayer(Layer[Tensor]):
             self._a.insert(0, a)
         filtered, room = a, self._room("output", flat, x)
         if self._normalises:
-            variance, self._mean = torch.var_mean(filtered, dim=2, correction=0)
-            self._inverse_deviation = torch.rsqrt(variance + EPSILON)
-            self._remember(self._mean, variance, filtered.shape[2])
-            self._gain = self._weights["norm.weight"] * self._inverse_deviation
-            offset = self._weights["norm.bias"] - self._mean * self._gain
+            mean, variance = self._remembered()
+            if self._training:
+                variance, mean = torch.var_mean(filtered, dim=2, correction=0)
+                self._remember(mean, variance, filtered.shape[2])
+            offset = self._normalisation(mean, variance)
             output = torch.addcmul(offset.unsqueeze(-1), filtered, self._gain.unsqueeze(-1), out=room)
         else:
             output = torch.add(filtered, self._weights["filter.bias"].unsqueeze(-1), out=room)

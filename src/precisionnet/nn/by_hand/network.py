@@ -29,13 +29,20 @@ def train_output(
 ) -> Tensor:
     """Outputs (members, batch, outputs) for x (members, batch, nodes, 1) on shift (members, nodes, nodes).
 
-    ``network`` says the shape; ``weights`` and ``statistics`` are the members', stacked, and the running statistics are
-    written into the latter. ``taps``, those of x and shift, spare their computation. ``workspace`` is for passes that
-    follow each other: the backward one of this must be done before the next one begins.
+    A node carries one number, as in a table. ``network`` says the shape; ``weights`` and ``statistics`` are the
+    members', stacked, and the running statistics are written into the latter. ``taps``, those of x and shift, spare
+    their computation. ``workspace`` is for passes that follow each other: the backward one of this must be done before
+    the next one begins.
     """
     one = _Pass(network, weights, statistics, x, taps, workspace or Workspace())
     output: Tensor = _Training.apply(one, shift, *weights.values())  # type: ignore[no-untyped-call]
     return output
+
+
+@torch.no_grad()
+def eval_output(network: PrecisionNetwork, weights: Tensors, statistics: Tensors, x: Tensor, shift: Tensor) -> Tensor:
+    """The same in evaluation mode, with the running statistics and without a gradient."""
+    return _Pass(network, weights, statistics, x, None, Workspace(), training=False).forward(shift)
 
 
 class _Training(torch.autograd.Function):
@@ -63,14 +70,22 @@ class _Pass:
         x: Tensor,
         taps: Taps | None,
         workspace: Workspace,
+        *,
+        training: bool = True,
     ) -> None:
+        if x.ndim != 4 or x.shape[-1] != 1:
+            raise ValueError(f"x must have shape (members, batch, nodes, 1), got {tuple(x.shape)}.")
         self.names = list(weights)
         self._x, self._taps, self._order = x, taps, network.order
         self._workspace = workspace
         held = {name: value.detach() for name, value in weights.items()}
         self._layers = [
             (FeatureLayer if i else SignalLayer)(
-                _part(held, f"layers.{i}."), _part(statistics, f"layers.{i}."), network.activation, workspace.layer(i)
+                _part(held, f"layers.{i}."),
+                _part(statistics, f"layers.{i}."),
+                network.activation,
+                workspace.layer(i),
+                training=training,
             )
             for i in range(len(network.layers))
         ]

@@ -28,6 +28,10 @@ class Workspace:
             known = self._tensors[name] = torch.empty(shape, dtype=like.dtype)
         return known
 
+    def clear(self) -> None:
+        """Give all of it back."""
+        self._tensors.clear()
+
     def layer(self, number: int) -> Place:
         """``room`` for one layer's names."""
         return lambda name, shape, like: self.room(f"{number} {name}", shape, like)
