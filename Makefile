@@ -70,7 +70,7 @@ bench-grid: $(READY)
 	@test -n "$(PRECISIONNET_DATA)" || { echo "set PRECISIONNET_DATA to the folder of real tables"; exit 2; }
 	$(BIN)/python -m benchmarks.grid.run
 
-# An epoch of Algorithm 1 beside plain PyTorch and TAGConv; nothing else running; about a quarter of an hour.
+# An epoch of Algorithm 1 beside plain PyTorch and TAGConv, and a whole fit; nothing else running; about ten minutes.
 bench-train: $(READY)
 	$(BIN)/python -m benchmarks.train.run
 
@@ -79,7 +79,7 @@ bench-precision: $(READY)
 	$(PIP) -e '.[bench]'
 	$(BIN)/python -m benchmarks.precision.run --limit 60
 
-# The defaults on few rows, as single networks and on sparse graphs; about a quarter of an hour.
+# The defaults on few rows, as single networks, on sparse graphs and on classes; about a quarter of an hour.
 accuracy: $(READY)
 	@test -n "$(PRECISIONNET_DATA)" || { echo "set PRECISIONNET_DATA to the folder of real tables"; exit 2; }
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.accuracy.run

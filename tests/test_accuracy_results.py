@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from benchmarks.recipe.page import table
+from benchmarks.recipe.tables import SPLITS
 
 from precisionnet import PNNRegressor
 from precisionnet.experiments.config import STANDARD_GRID
@@ -30,3 +33,11 @@ def test_defaults_are_what_the_page_measured(folder):
     else:
         assert measured["networks"] == STANDARD_GRID
         assert all(now[name] in values for name, values in STANDARD_GRID.items() if name != "recipe")
+
+
+def test_the_study_in_the_decision_is_made_of_the_committed_rows():
+    rows = pd.read_csv(FOLDER.parent / "recipe_study.csv")
+    assert (rows.groupby(["table", "variant"])["split"].nunique() == SPLITS).all()
+    decision = (FOLDER.parents[1] / "docs" / "decisions" / "0009-recipe.md").read_text(encoding="utf-8")
+    shown = decision.split("<!-- results/recipe_study.csv -->")[1].split("\n\n")[0].strip()
+    assert shown.splitlines()[1:] == table(rows).splitlines()[1:]  # but for the names of the cohorts

@@ -5,11 +5,13 @@ python -m benchmarks.recipe.page     prints it from results/recipe_study.csv
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
-from scipy.stats import t
 
 from benchmarks.recipe.run import OUT
+from precisionnet.experiments.pairing import interval
+
+TEST_TO_TRAIN = 0.2 / 0.6
+"""Splits share rows: the corrected resampled t-test, as in comparisons."""
 
 
 def table(rows: pd.DataFrame) -> str:
@@ -28,8 +30,8 @@ def _cell(rows: pd.DataFrame, variant: str) -> str:
         return "–"
     both = errors[["standard", variant]].dropna()
     change = 100 * (both[variant] - both["standard"]) / both["standard"].mean()
-    half = t.ppf(0.975, len(change) - 1) * change.std(ddof=1) / np.sqrt(len(change))
-    return f"{change.mean():+.1f} [{change.mean() - half:+.1f}, {change.mean() + half:+.1f}]"
+    mean, low, high = interval(change.to_numpy(), TEST_TO_TRAIN)
+    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
 if __name__ == "__main__":

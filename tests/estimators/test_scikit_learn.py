@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from precisionnet import PNNClassifier, PNNRegressor
 
-FEW = {"standard": {"n_members": 2, "max_epochs": 20}, "paper": {"recipe": "paper"}}
+FEW = {"standard": {"n_members": 2, "max_epochs": 10}, "paper": {"recipe": "paper"}}
 """Small enough to be checked in a moment, large enough to learn the tables of the checks."""
 
 

@@ -50,8 +50,8 @@ def compare(
     ----------
     X : (n_samples, n_features) array or data frame of numbers; NaN is missing.
     y : the target: numbers, or classes.
-    methods : names, such as ``["joint", "ridge", "svr"]``; by default all that can do the task, the networks with both
-        readouts (``joint_mlp`` is ``joint`` with the flattened one).
+    methods : names, such as ``["joint", "ridge", "svr"]``; by default all that can do the task, ``joint`` also with
+        each readout alone (``joint_mean``, ``joint_mlp``).
     repeats : random splits into 60 % training, 20 % validation and 20 % test rows.
     random_state : seed of splits and fits.
     groups : whose row it is; all rows of a person are on one side of every split.

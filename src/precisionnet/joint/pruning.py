@@ -1,8 +1,8 @@
 """Sparse at prediction: the networks' matrices keep only as many edges as the sparse precision has.
 
 With ``predict_on="sparse"`` the graph is thinned out while the networks learn, from all pairs down to as many edges as
-the graphical lasso of these rows has at this penalty; what follows polishes weights and edges on the graph that is
-left, and takes some epochs more than a dense fit. An edge goes where its loss would be felt least: by theta_task^2
+the graphical lasso of these rows has at this penalty; the second half of the epochs, of which there are more than in
+a dense fit, polishes weights and edges on the graph that is left. An edge goes where its loss would be felt least: by theta_task^2
 times the root mean square of the task's gradient (which Adam keeps anyway), summed over the members, who all share the
 graph. Thinning at once, after training, cost twice the accuracy (``docs/decisions/0009-recipe.md``).
 """
