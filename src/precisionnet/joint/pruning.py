@@ -2,9 +2,9 @@
 
 With ``predict_on="sparse"`` the graph is thinned out while the networks learn, from all pairs down to as many edges as
 the graphical lasso of these rows has at this penalty; the second half of the epochs, of which there are more than in
-a dense fit, polishes weights and edges on the graph that is left. An edge goes where its loss would be felt least: by theta_task^2
-times the root mean square of the task's gradient (which Adam keeps anyway), summed over the members, who all share the
-graph. Thinning at once, after training, cost twice the accuracy (``docs/decisions/0009-recipe.md``).
+a dense fit, polishes weights and edges on the graph that is left. An edge goes where its loss would be felt least: by
+theta_task^2 times the root mean square of the task's gradient (which Adam keeps anyway), summed over the members, who
+all share the graph. Thinning at once, after training, cost twice the accuracy (``docs/decisions/0009-recipe.md``).
 """
 
 from __future__ import annotations
