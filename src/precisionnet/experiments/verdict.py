@@ -157,7 +157,7 @@ def _advice(duel: Duel, graph: str, by: str) -> str:
         return f"Run more repeats before you decide; what joint has over {duel.second} is {graph}"
     if _same_graph(duel.second) and not (duel.certain and duel.better == "joint"):
         if not duel.certain:
-            return f"Use either: they differ in the readout of their networks, and both have a graph (joint: {graph})"
+            return f"Use either: they differ in the readout of their networks, and joint has {graph}"
         return f"Use {duel.second}: it is joint with another readout, better by {by}"
     if not duel.certain:
         return f"Use joint if you want {graph}; for predictions alone {duel.second} is as good a choice"
