@@ -63,7 +63,7 @@ experiments: $(READY)
 
 # Their tables, figures and pages, made again from the committed rows alone.
 figures: $(READY)
-	$(BIN)/precisionnet experiments page results/synthetic results/theorem results/abide results/ants
+	$(BIN)/precisionnet experiments page results/synthetic results/theorem results/abide results/ants results/accuracy/*/
 
 # A whole grid against its fits one after another; nothing else running; about a quarter of an hour.
 bench-grid: $(READY)

@@ -18,6 +18,8 @@ from precisionnet.parameters import PARAMETERS
 
 ROOT = Path(__file__).parents[1]
 METHODS_OF_A_COMPARISON = [name for name, spec in METHODS.items() if "regression" in spec.tasks and not spec.fixed]
+ENDINGS = ("", "-defaults")
+"""Of the folders under results/accuracy: tuned, and as they come."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -108,7 +110,7 @@ def test_results_in_the_readme_are_the_committed_rows():
 
 
 @pytest.mark.parametrize(("folder", "column"), [("abide", 0), ("ants", 2)])
-@pytest.mark.parametrize("ending", ["", "-defaults"])
+@pytest.mark.parametrize("ending", ENDINGS)
 def test_accuracy_in_the_readme_is_that_of_the_committed_rows(folder, column, ending):
     summary = pd.read_csv(ROOT / "results" / "accuracy" / f"{folder}{ending}" / "summary.csv")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -221,7 +223,9 @@ def test_times_of_the_grid_in_the_readme_are_the_committed_rows():
         assert f"{row.times_faster:.1f} times" in text
 
 
-@pytest.mark.parametrize("name", ["abide", "ants", "synthetic", "theorem"])
+@pytest.mark.parametrize(
+    "name", ["abide", "ants", "synthetic", "theorem", *(f"accuracy/{c}{e}" for c in ("abide", "ants") for e in ENDINGS)]
+)
 def test_committed_pages_are_made_from_the_committed_rows(name, tmp_path):
     """``make figures`` changes nothing."""
     from precisionnet.report.experiments import write_results
