@@ -1,43 +1,29 @@
 """The alternating optimisation over theta, theta_task and the weights: the one place where nn and precision meet."""
 
-from precisionnet.joint.ensemble import EnsembleResult, EnsembleState, EnsembleTraining, Member, Plan
-from precisionnet.joint.methods import METHODS, Method, joint_step
-from precisionnet.joint.mixed import MixedTraining
-from precisionnet.joint.problem import JointState, Problem, Rows, TaskLoss, objective_terms
-from precisionnet.joint.pruning import POLISH
-from precisionnet.joint.run import HistoryRow, Result, Stopping, Training, predict, run
-from precisionnet.joint.stacked import member
-from precisionnet.joint.starts import Starts
-from precisionnet.joint.steps import Schedule, theta_step, theta_task_step, weights_step
-from precisionnet.joint.threads import threads_for
+from precisionnet.joint.algorithm1 import Algorithm1, JointState, Schedule, theta_step, theta_task_step, weights_step
+from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, Start, TensorRows, start_of
+from precisionnet.joint.standard import Member, Plan, StandardRecipe
+from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trained, Trainer
 
 __all__ = [
-    "METHODS",
-    "POLISH",
-    "EnsembleResult",
-    "EnsembleState",
-    "EnsembleTraining",
+    "Algorithm1",
+    "Callback",
+    "GlassoCache",
+    "GraphTerms",
     "HistoryRow",
+    "JointProblem",
     "JointState",
     "Member",
-    "Method",
-    "MixedTraining",
     "Plan",
-    "Problem",
-    "Result",
-    "Rows",
     "Schedule",
-    "Starts",
-    "Stopping",
-    "TaskLoss",
-    "Training",
-    "joint_step",
-    "member",
-    "objective_terms",
-    "predict",
-    "run",
+    "Snapshot",
+    "StandardRecipe",
+    "Start",
+    "TensorRows",
+    "Trained",
+    "Trainer",
+    "start_of",
     "theta_step",
     "theta_task_step",
-    "threads_for",
     "weights_step",
 ]
