@@ -238,7 +238,10 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any, **rows: Any) -> tuple[Settings, TrainingData]:
         settings = self.settings
-        if settings.validation_fraction != BY_NAME["validation_fraction"].of(settings.recipe) and rows["X_val"] is not None:
+        if (
+            settings.validation_fraction != BY_NAME["validation_fraction"].of(settings.recipe)
+            and rows["X_val"] is not None
+        ):
             raise InputError(
                 f"validation_fraction={settings.validation_fraction:g} has no effect where X_val is given: leave one out."
             )

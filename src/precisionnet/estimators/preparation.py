@@ -27,7 +27,14 @@ from precisionnet.estimators.checks import (
     warn_about_scale,
 )
 from precisionnet.estimators.rows import Scaler, Table, canonical, is_constant, medians, split_validation
-from precisionnet.estimators.targets import ClassTarget, NumberTarget, Target, checked_numbers, class_numbers, classes_of
+from precisionnet.estimators.targets import (
+    ClassTarget,
+    NumberTarget,
+    Target,
+    checked_numbers,
+    class_numbers,
+    classes_of,
+)
 from precisionnet.parameters import Settings
 from precisionnet.precision import sample_covariance
 from precisionnet.types import FloatArray, IndexArray, TaskName
@@ -169,7 +176,9 @@ def _checked_weight(sample_weight: Any, X: FloatArray) -> FloatArray:
     else:
         weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     if weight.ndim != 1:
-        raise InputError(f"sample_weight must be 1D array or scalar, got shape {weight.shape}: give one number per row.")
+        raise InputError(
+            f"sample_weight must be 1D array or scalar, got shape {weight.shape}: give one number per row."
+        )
     check_consistent_length(X, weight)
     if (weight < 0).any():
         raise InputError("Negative values in data passed to `sample_weight`: a row counts 0 times or more.")

@@ -153,9 +153,7 @@ def naive_step(state: JointState, problem: JointProblem, schedule: Schedule) -> 
         adam.step(schedule.learning_rate)
     thresholded = soft_threshold_off_diagonal(theta, schedule.learning_rate * graph.l1_penalty)
     theta_sparse = into_spectral_box(thresholded, smallest_eigenvalue(graph), graph.spectral_bound)
-    return replace(
-        _closed(state, weights, statistics, adam), theta=theta_sparse, theta_task=torch.from_numpy(theta)
-    )
+    return replace(_closed(state, weights, statistics, adam), theta=theta_sparse, theta_task=torch.from_numpy(theta))
 
 
 def training_loss(problem: JointProblem, weights: Tensors, statistics: Tensors, shift: Tensor) -> Tensor:

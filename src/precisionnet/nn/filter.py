@@ -90,7 +90,7 @@ class PolynomialFilter(nn.Module):
             output = self._horner(x, shift)
             return output if self.bias is None else output + self.bias[..., None, None, :]
         offset = self.weight.new_zeros(self.out_features) if self.bias is None else self.bias
-        return self.combine(self.taps(x, shift), self.weight, offset, (x.shape[-2], x.shape[-3]))
+        return self.combine(self.taps(x, shift), self.weight.flatten(-3, -2), offset, (x.shape[-2], x.shape[-3]))
 
     @property
     def widens(self) -> bool:
@@ -112,6 +112,11 @@ class PolynomialFilter(nn.Module):
         Tensor of shape ((order + 1) * in_features, nodes * batch)
             One row per tap and feature.
         """
+        if self.in_features == 1:  # plain matrix products: the usual first layer
+            taps = [x.squeeze(-1).mT]
+            for _ in range(self.order):
+                taps.append(shift @ taps[-1])
+            return torch.stack(taps, dim=-3).flatten(-2)
         taps = [_feature_first(x)]
         for _ in range(self.order):
             taps.append(shift.unsqueeze(-3) @ taps[-1])
@@ -125,7 +130,7 @@ class PolynomialFilter(nn.Module):
         ----------
         taps : Tensor of shape ((order + 1) * in_features, nodes * batch)
             What ``taps`` returns.
-        weight : Tensor of shape (order + 1, in_features, out_features)
+        weight : Tensor of shape ((order + 1) * in_features, out_features)
             Coefficients.
         offset : Tensor of shape (out_features,)
             Constant of each output feature.
@@ -137,9 +142,8 @@ class PolynomialFilter(nn.Module):
         Tensor of shape (batch, nodes, out_features)
             Filtered signals.
         """
-        matrix, offset = weight.flatten(-3, -2).mT, offset.unsqueeze(-1)
         product = torch.addmm if taps.ndim == 2 else torch.baddbmm
-        return _feature_first(product(offset, matrix, taps).unflatten(-1, shape))
+        return _feature_first(product(offset.unsqueeze(-1), weight.mT, taps).unflatten(-1, shape))
 
     def _horner(self, x: Tensor, shift: Tensor) -> Tensor:
         signals = _feature_first(x)
