@@ -273,7 +273,7 @@ def _descend(problem: JointProblem, weights: Tensors, statistics: Tensors, shift
 
 
 def _naive_update(theta: FloatArray, task_gradient: FloatArray, graph: GraphTerms, learning_rate: float) -> FloatArray:
-    """Step along the gradient of (5) in theta, no longer than the log-determinant's curvature allows; stay in bounds."""
+    """Step along the gradient of (5) in theta, as far as the log-determinant's curvature allows; stay in bounds."""
     inverse = ridged_inverse(theta, graph)
     gradient = naive_gradient(theta, inverse, task_gradient, graph)
     step = min(learning_rate, 1.0 / ((1.0 - graph.task_weight) * float(np.linalg.norm(inverse, 2)) ** 2))

@@ -264,7 +264,7 @@ class StandardRecipe:
         self._thin_out((epoch - 1) / self._plan.max_epochs)
         done = self._run_stacks(epoch)
         if self._support is not None:
-            self._felt = np.sum([one.felt for one in done], axis=0)
+            self._felt = np.sum([one.felt for one in done if one.felt is not None], axis=0)
         order = self._member_order
         networks = [state for one in done for state in one.networks]
         snapshot = Snapshot(

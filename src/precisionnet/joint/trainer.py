@@ -71,11 +71,20 @@ def keep_freed_memory() -> None:
 class StepPolicy(Protocol):
     """What an epoch does, and what is made of the epoch that is kept."""
 
-    max_epochs: int
-    patience: int | None
-    """Epochs without a better validation loss before stopping; None: never."""
-    remedy: str
-    """What to do about a fit that diverged."""
+    @property
+    def max_epochs(self) -> int:
+        """Epochs at most."""
+        ...
+
+    @property
+    def patience(self) -> int | None:
+        """Epochs without a better validation loss before stopping; None: never."""
+        ...
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a fit that diverged."""
+        ...
 
     def advance(self, epoch: int) -> tuple[HistoryRow, Snapshot]:
         """Run an epoch."""

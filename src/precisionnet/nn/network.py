@@ -156,7 +156,7 @@ class PrecisionNetwork(nn.Module):
         order: int | Sequence[int] = BY_NAME["order"].of("paper"),
         readout: str | Callable[[int | None, int, int], nn.Module] = "mlp",
         readout_width: int = BY_NAME["readout_width"].of("paper"),
-        activation: str | Callable[[], nn.Module] = BY_NAME["activation"].of("paper"),
+        activation: str | Callable[[], nn.Module] = "relu",
         batch_norm: bool = True,
     ) -> None:
         super().__init__()
