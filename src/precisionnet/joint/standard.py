@@ -288,7 +288,7 @@ class StandardRecipe:
         problem, validation, plan, support = self._problem, self._validation, self._plan, self._support
         if effective_n_jobs(self._n_jobs) == 1 or len(self._stacks) == 1:
             return [[stack.epoch(problem, validation, plan, epoch, support) for stack in self._stacks]]
-        thinning = support is not None and epoch / plan.max_epochs < ENDS
+        thinning = support is not None and (epoch - 1) / plan.max_epochs < ENDS
         count = 1 if thinning else min(EPOCHS_AT_ONCE, plan.max_epochs - epoch + 1)
         jobs = (
             delayed(_epochs_in_worker)(stack, problem, validation, plan, range(epoch, epoch + count), support)
