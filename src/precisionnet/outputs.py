@@ -141,9 +141,15 @@ def refuse_foreign(folder: str | Path, is_ours: Callable[[Path], bool], target: 
         The folder's name in the complaint, by default the folder itself.
     """
     place, name = Path(folder), str(folder if target is None else target)
-    if place.exists() and not place.is_dir():
-        raise OutputError(f"Cannot write to {name!r}: it is a file, not a folder; name a new or empty folder.")
-    if place.is_dir() and names_in(place) and not is_ours(place):
+    try:
+        if place.exists() and not place.is_dir():
+            raise OutputError(f"Cannot write to {name!r}: it is a file, not a folder; name a new or empty folder.")
+        foreign = place.is_dir() and names_in(place) and not is_ours(place)
+    except PrecisionNetError:
+        raise
+    except OSError as error:
+        raise OutputError(f"Cannot write to {name!r}: {error.strerror}; choose another place.") from error
+    if foreign:
         raise OutputError(
             f"Cannot write to {name!r}: the folder holds files that are not an earlier output; "
             "name a new or empty folder."
