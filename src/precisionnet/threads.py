@@ -6,8 +6,8 @@ that it gets them. The counts of torch, MKL and OpenBLAS belong to the process, 
 
 - the first user sets them, the last one restores them;
 - whoever needs another count waits until the present users are done;
-- in a forked child there is one thread, always: OpenMP's workers do not survive a fork, and a parallel region would wait
-  for them for ever.
+- in a forked child there is one thread, always: OpenMP's workers do not survive a fork, and a parallel region would
+  wait for them for ever.
 """
 
 from __future__ import annotations

@@ -1,22 +1,25 @@
-"""scikit-learn's face of the method."""
+"""scikit-learn's face of the method. Names are imported when they are first used."""
 
-from precisionnet.estimators.classifier import PNNClassifier
-from precisionnet.estimators.files import load
-from precisionnet.estimators.graphical_lasso import GraphicalLasso
-from precisionnet.estimators.graphical_lasso_cv import GraphicalLassoCV
-from precisionnet.estimators.interop import EdgeTensors
-from precisionnet.estimators.regressor import PNNRegressor
-from precisionnet.estimators.sparsity import SparsityCurve, sparsity_curve
-from precisionnet.precision import partial_correlations
+from __future__ import annotations
 
-__all__ = [
-    "EdgeTensors",
-    "GraphicalLasso",
-    "GraphicalLassoCV",
-    "PNNClassifier",
-    "PNNRegressor",
-    "SparsityCurve",
-    "load",
-    "partial_correlations",
-    "sparsity_curve",
-]
+import importlib
+from typing import Any
+
+_HOME = {
+    "EdgeTensors": "interop",
+    "GraphicalLasso": "graphical_lasso",
+    "GraphicalLassoCV": "graphical_lasso_cv",
+    "PNNClassifier": "classifier",
+    "PNNRegressor": "regressor",
+    "SparsityCurve": "sparsity",
+    "load": "files",
+    "sparsity_curve": "sparsity",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"precisionnet.estimators.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

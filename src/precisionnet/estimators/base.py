@@ -238,10 +238,9 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any, **rows: Any) -> tuple[Settings, TrainingData]:
         settings = self.settings
-        if settings.validation_fraction != BY_NAME["validation_fraction"].of(settings.recipe) and rows["X_val"] is not None:
-            raise InputError(
-                f"validation_fraction={settings.validation_fraction:g} has no effect where X_val is given: leave one out."
-            )
+        fraction = settings.validation_fraction
+        if rows["X_val"] is not None and fraction != BY_NAME["validation_fraction"].of(settings.recipe):
+            raise InputError(f"validation_fraction={fraction:g} has no effect where X_val is given: leave one out.")
         data = prepare(self, self._task, settings, X, y, sample_weight, random_state=self.random_state, **rows)
         return settings, data
 

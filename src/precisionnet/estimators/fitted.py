@@ -153,7 +153,9 @@ class Fitted:
         """
         device = prediction_device(self.settings.device)
         chosen = range(len(self.networks)) if members is None else members
-        networks = [copy.deepcopy(self.networks[i]).to(device) if device.type != "cpu" else self.networks[i] for i in chosen]
+        networks = [self.networks[i] for i in chosen]
+        if device.type != "cpu":
+            networks = [copy.deepcopy(network).to(device) for network in networks]
         shifts = [torch.from_numpy(self.member_matrices[i] / self.scale).to(device) for i in chosen]
         result: FloatArray | None = None
         with limited_threads(1, wait=False), torch.no_grad():

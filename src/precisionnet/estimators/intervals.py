@@ -28,7 +28,8 @@ from precisionnet.errors import InputError
 from precisionnet.types import FloatArray, IndexArray
 
 NOTHING_TO_CALIBRATE_ON = (
-    "How far this model is off is not known, because no rows were kept from its training: fit it again with recipe='standard', with a validation_fraction above 0, or with X_val and y_val."
+    "How far this model is off is not known, because no rows were kept from its training: fit it again with "
+    "recipe='standard', with a validation_fraction above 0, or with X_val and y_val."
 )
 HALVINGS = 64
 """As many as it takes until a float64 does not change any more."""

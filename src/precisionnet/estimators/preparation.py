@@ -27,7 +27,14 @@ from precisionnet.estimators.checks import (
     warn_about_scale,
 )
 from precisionnet.estimators.rows import Scaler, Table, canonical, is_constant, medians, split_validation
-from precisionnet.estimators.targets import ClassTarget, NumberTarget, Target, checked_numbers, class_numbers, classes_of
+from precisionnet.estimators.targets import (
+    ClassTarget,
+    NumberTarget,
+    Target,
+    checked_numbers,
+    class_numbers,
+    classes_of,
+)
 from precisionnet.parameters import Settings
 from precisionnet.precision import sample_covariance
 from precisionnet.types import FloatArray, IndexArray, TaskName
@@ -84,7 +91,7 @@ def prepare(
     groups: Any = None,
     random_state: Any = None,
 ) -> TrainingData:
-    """Check, order, split and scale what was given to ``fit``; ``estimator`` is asked for its tags and left as it is."""
+    """Check, order, split and scale what was given to ``fit``; ``estimator`` only tells its tags."""
     if (X_val is None) != (y_val is None):
         raise InputError("X_val and y_val belong together: give both, or neither.")
     target_name = str(y.name) if isinstance(y, pd.Series) and y.name is not None else None
@@ -142,7 +149,7 @@ def prepare(
 
 
 def _notes_of_columns(estimator: Any) -> Any:
-    """Return what scikit-learn's checks note the columns on, so that a fit that fails leaves nothing on the estimator."""
+    """Return what scikit-learn's checks note the columns on: a fit that fails leaves nothing on the estimator."""
     tags = get_tags(estimator)
     return type(type(estimator).__name__, (BaseEstimator,), {"__sklearn_tags__": lambda _: tags})()
 
@@ -169,7 +176,7 @@ def _checked_weight(sample_weight: Any, X: FloatArray) -> FloatArray:
     else:
         weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     if weight.ndim != 1:
-        raise InputError(f"sample_weight must be 1D array or scalar, got shape {weight.shape}: give one number per row.")
+        raise InputError(f"sample_weight must be 1D array or scalar, got shape {weight.shape}: one number per row.")
     check_consistent_length(X, weight)
     if (weight < 0).any():
         raise InputError("Negative values in data passed to `sample_weight`: a row counts 0 times or more.")

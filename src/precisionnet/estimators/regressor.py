@@ -61,7 +61,9 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
 
     _task: ClassVar[TaskName] = "regression"
 
-    oob_prediction_ = _of_fitted("out_of_fold.prediction", "Each row given to fit, predicted by networks that left it out.")
+    oob_prediction_ = _of_fitted(
+        "out_of_fold.prediction", "Rows given to fit, predicted by networks that left them out."
+    )
     calibration_ = _of_fitted("calibration", "The errors that intervals are made of, or None.")
 
     @property

@@ -192,9 +192,7 @@ class TrainingRun:
         for source, left_out, readout in zip(sources, folds, settings.readouts, strict=True):
             first_weights, order = source.generate_state(2)
             rows = np.setdiff1d(np.arange(len(self._data.training)), left_out)
-            members.append(
-                Member(self._new_network(int(first_weights), readout), readout, rows, left_out, int(order))
-            )
+            members.append(Member(self._new_network(int(first_weights), readout), readout, rows, left_out, int(order)))
         return members
 
     def _fitted(self) -> Fitted:
@@ -261,9 +259,7 @@ class TrainingRun:
             errors = data.target.errors_out_of_bag(output, rows.y, rows.weight)
         else:
             errors = data.target.errors_out_of_bag(output[:0], rows.y[:0], rows.weight[:0])
-        return replace(
-            fitted, out_of_fold=OutOfFold(data.row_ids, known[data.places], errors), calibration=calibration
-        )
+        return replace(fitted, out_of_fold=OutOfFold(data.row_ids, known[data.places], errors), calibration=calibration)
 
 
 def new_network(

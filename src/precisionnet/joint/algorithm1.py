@@ -153,9 +153,7 @@ def naive_step(state: JointState, problem: JointProblem, schedule: Schedule) -> 
         adam.step(schedule.learning_rate)
     thresholded = soft_threshold_off_diagonal(theta, schedule.learning_rate * graph.l1_penalty)
     theta_sparse = into_spectral_box(thresholded, smallest_eigenvalue(graph), graph.spectral_bound)
-    return replace(
-        _closed(state, weights, statistics, adam), theta=theta_sparse, theta_task=torch.from_numpy(theta)
-    )
+    return replace(_closed(state, weights, statistics, adam), theta=theta_sparse, theta_task=torch.from_numpy(theta))
 
 
 def training_loss(problem: JointProblem, weights: Tensors, statistics: Tensors, shift: Tensor) -> Tensor:
@@ -275,7 +273,7 @@ def _descend(problem: JointProblem, weights: Tensors, statistics: Tensors, shift
 
 
 def _naive_update(theta: FloatArray, task_gradient: FloatArray, graph: GraphTerms, learning_rate: float) -> FloatArray:
-    """Step along the gradient of (5) in theta, no longer than the log-determinant's curvature allows; stay in bounds."""
+    """Step along the gradient of (5) in theta, as far as the log-determinant's curvature allows; stay in bounds."""
     inverse = ridged_inverse(theta, graph)
     gradient = naive_gradient(theta, inverse, task_gradient, graph)
     step = min(learning_rate, 1.0 / ((1.0 - graph.task_weight) * float(np.linalg.norm(inverse, 2)) ** 2))

@@ -44,9 +44,9 @@ class Fixed:
         with torch.no_grad():
             self.matrix.copy_(torch.from_numpy(theta_task))
 
-    def shift(self) -> Tensor:
-        """Return what the networks run on, (members, nodes, nodes), not scaled."""
-        return self.matrix
+    def shift(self, scale: float) -> Tensor:
+        """Return what the networks run on, (members, nodes, nodes), divided by ``scale``."""
+        return self.matrix / scale
 
     @property
     def theta_task(self) -> FloatArray:
@@ -78,8 +78,8 @@ class _Learned(Fixed):
         self.matrix.requires_grad_()
         self.adam = Adam.of([self.matrix])
 
-    def shift(self) -> Tensor:
-        return 0.5 * (self.matrix + self.matrix.mT)
+    def shift(self, scale: float) -> Tensor:
+        return (self.matrix + self.matrix.mT) * (0.5 / scale)
 
     def step(self, learning_rate: float) -> None:
         self.adam.step(learning_rate)
@@ -153,7 +153,9 @@ class Single(_Learned):
         threshold = [
             soft_threshold_off_diagonal(matrix, graph.l1_penalty * THRESHOLD_RATE) for matrix in self.theta_task
         ]
-        theta = np.stack([into_spectral_box(one, smallest_eigenvalue(graph), graph.spectral_bound) for one in threshold])
+        theta = np.stack(
+            [into_spectral_box(one, smallest_eigenvalue(graph), graph.spectral_bound) for one in threshold]
+        )
         return theta, theta.copy()
 
     @staticmethod

@@ -38,6 +38,9 @@ from precisionnet.types import BoolArray, FloatArray, IndexArray, MethodName
 SMALLEST_BATCH, FEWEST_BATCHES = 16, 8
 """A small table is cut into batches of 16 rows at least, and gone over until an epoch has eight of them."""
 
+GATHERED = 16
+"""Batches whose rows are taken out of the table together."""
+
 STACKED = 4
 """Members trained as one; more would leave a second core nothing to do, fewer would pay for each operation alone."""
 
@@ -152,24 +155,32 @@ class MemberStack:
 
     def _pass_over_rows(self, problem: JointProblem, plan: Plan, epoch: int) -> tuple[float, float]:
         """Return the mean loss and metric of the batches as they were seen."""
-        rows = problem.rows
-        order = [self._order(i) for i in range(len(self))]
         penalised = list(self.network.penalised())
         self.network.train()
-        losses, metrics = [], []
-        for batch in range(self._batches):
-            progress = ((epoch - 1) * self._batches + batch) / (plan.max_epochs * self._batches)
-            taken = rows[torch.stack([one[batch * self._batch : (batch + 1) * self._batch] for one in order])]
-            output = self.network(self._noisy(taken.x, plan), self.matrices.shift() / self.scale)
-            loss = problem.task_loss(output, taken.y, taken.weight)
-            loss.sum().backward()  # type: ignore[no-untyped-call]
-            add_l2_gradient(penalised, problem.l2_penalty)
-            rate = plan.rate(progress)
-            self._adam.step(rate)
-            self.matrices.step(rate * self._step_unit)
-            losses.append(loss.detach())
-            metrics.append(problem.metric(output.detach().flatten(0, 1), taken.y.flatten(), taken.weight.flatten()))
-        return float(torch.stack(losses).double().mean()), float(np.mean(metrics))
+        losses, outputs, seen = [], [], []
+        order = torch.stack([self._order(i) for i in range(len(self))])
+        for first in range(0, self._batches, GATHERED):
+            last = min(first + GATHERED, self._batches)
+            rows = problem.rows[order[:, first * self._batch : last * self._batch]]
+            noisy = self._noisy(rows.x, plan)
+            for batch in range(first, last):
+                now = slice((batch - first) * self._batch, (batch - first + 1) * self._batch)
+                output = self.network(noisy[:, now], self.matrices.shift(self.scale))
+                loss = problem.task_loss(output, rows.y[:, now], rows.weight[:, now])
+                loss.sum().backward()  # type: ignore[no-untyped-call]
+                add_l2_gradient(penalised, problem.l2_penalty)
+                rate = plan.rate(((epoch - 1) * self._batches + batch) / (plan.max_epochs * self._batches))
+                self._adam.step(rate)
+                self.matrices.step(rate * self._step_unit)
+                losses.append(loss.detach())
+                outputs.append(output.detach())
+            seen.append(rows)
+        metric = problem.metric(
+            torch.cat(outputs, dim=1).flatten(0, 1),
+            torch.cat([rows.y for rows in seen], dim=1).flatten(),
+            torch.cat([rows.weight for rows in seen], dim=1).flatten(),
+        )
+        return float(torch.stack(losses).double().mean()), metric
 
     def _order(self, index: int) -> Tensor:
         """Return the rows of an epoch's batches, side by side: shuffled, and as often as it takes."""
@@ -181,8 +192,10 @@ class MemberStack:
     def _noisy(self, x: Tensor, plan: Plan) -> Tensor:
         if not plan.input_noise:
             return x
-        noise = [torch.empty(one.shape, dtype=x.dtype).normal_(generator=g) for one, g in zip(x, self._generators, strict=True)]
-        return x.add(torch.stack(noise).to(x.device), alpha=plan.input_noise)
+        noise = torch.empty(x.shape, dtype=x.dtype)
+        for part, generator in zip(noise, self._generators, strict=True):
+            part.normal_(generator=generator)
+        return x.add(noise.to(x.device), alpha=plan.input_noise)
 
     @torch.no_grad()
     def _held_out_scores(
@@ -251,7 +264,7 @@ class StandardRecipe:
         self._thin_out((epoch - 1) / self._plan.max_epochs)
         done = self._run_stacks(epoch)
         if self._support is not None:
-            self._felt = np.sum([one.felt for one in done], axis=0)
+            self._felt = np.sum([one.felt for one in done if one.felt is not None], axis=0)
         order = self._member_order
         networks = [state for one in done for state in one.networks]
         snapshot = Snapshot(

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.linalg import LinAlgError as TorchLinAlgError  # type: ignore[attr-defined]
 
 from precisionnet.errors import FitDivergedError
@@ -70,11 +71,20 @@ def keep_freed_memory() -> None:
 class StepPolicy(Protocol):
     """What an epoch does, and what is made of the epoch that is kept."""
 
-    max_epochs: int
-    patience: int | None
-    """Epochs without a better validation loss before stopping; None: never."""
-    remedy: str
-    """What to do about a fit that diverged."""
+    @property
+    def max_epochs(self) -> int:
+        """Epochs at most."""
+        ...
+
+    @property
+    def patience(self) -> int | None:
+        """Epochs without a better validation loss before stopping; None: never."""
+        ...
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a fit that diverged."""
+        ...
 
     def advance(self, epoch: int) -> tuple[HistoryRow, Snapshot]:
         """Run an epoch."""
@@ -159,14 +169,17 @@ def _refuse_divergence(row: HistoryRow, snapshot: Snapshot, remedy: str) -> None
         "the objective": np.isfinite(row["objective"]),
         "the training error": np.isfinite(row["train_metric"]),
         "the validation loss": not row["validated"] or np.isfinite(validation).all(),
-        "the network's weights": all(
-            bool(torch.isfinite(tensor).all()) for state in snapshot.networks for tensor in state.values()
-        ),
+        "the network's weights": _all_finite([t for state in snapshot.networks for t in state.values()]),
     }
     del row["validated"]
     names = [name for name, is_fine in fine.items() if not is_fine]
     if names:
         raise _divergence(int(row["epoch"]), names, remedy)
+
+
+def _all_finite(tensors: list[Tensor]) -> bool:
+    numbers = [tensor.flatten() for tensor in tensors if tensor.is_floating_point()]
+    return not numbers or bool(torch.isfinite(torch.cat(numbers)).all())
 
 
 def _divergence(epoch: int, names: list[str], remedy: str) -> FitDivergedError:

@@ -4,7 +4,7 @@ r"""The bank of polynomial graph filters: eq. (1) without its nonlinearity, and 
 
 A matrix power is never formed. There are two ways to evaluate the sum, and the cheaper one is taken:
 
-- on taps, x -> shift x -> shift (shift x) ..., K shifts of the input's features, then one product with the coefficients;
+- on taps, x -> shift x -> shift (shift x) ...: K shifts of the input's features, one product with the coefficients;
 - by Horner's rule, a_K = h_K' x, a_k = h_k' x + shift a_{k+1}: K shifts of the output's features.
 
 ``shift`` is any symmetric matrix: the precision (a PNN), the covariance (a VNN), or something else.
@@ -90,7 +90,7 @@ class PolynomialFilter(nn.Module):
             output = self._horner(x, shift)
             return output if self.bias is None else output + self.bias[..., None, None, :]
         offset = self.weight.new_zeros(self.out_features) if self.bias is None else self.bias
-        return self.combine(self.taps(x, shift), self.weight, offset, (x.shape[-2], x.shape[-3]))
+        return self.combine(self.taps(x, shift), self.weight.flatten(-3, -2), offset, (x.shape[-2], x.shape[-3]))
 
     @property
     def widens(self) -> bool:
@@ -112,6 +112,11 @@ class PolynomialFilter(nn.Module):
         Tensor of shape ((order + 1) * in_features, nodes * batch)
             One row per tap and feature.
         """
+        if self.in_features == 1:  # plain matrix products: the usual first layer
+            taps = [x.squeeze(-1).mT]
+            for _ in range(self.order):
+                taps.append(shift @ taps[-1])
+            return torch.stack(taps, dim=-3).flatten(-2)
         taps = [_feature_first(x)]
         for _ in range(self.order):
             taps.append(shift.unsqueeze(-3) @ taps[-1])
@@ -125,7 +130,7 @@ class PolynomialFilter(nn.Module):
         ----------
         taps : Tensor of shape ((order + 1) * in_features, nodes * batch)
             What ``taps`` returns.
-        weight : Tensor of shape (order + 1, in_features, out_features)
+        weight : Tensor of shape ((order + 1) * in_features, out_features)
             Coefficients.
         offset : Tensor of shape (out_features,)
             Constant of each output feature.
@@ -137,21 +142,20 @@ class PolynomialFilter(nn.Module):
         Tensor of shape (batch, nodes, out_features)
             Filtered signals.
         """
-        matrix, offset = weight.flatten(-3, -2).mT, offset.unsqueeze(-1)
         product = torch.addmm if taps.ndim == 2 else torch.baddbmm
-        return _feature_first(product(offset, matrix, taps).unflatten(-1, shape))
+        return _feature_first(_nodes_apart(product(offset.unsqueeze(-1), weight.mT, taps), shape))
 
     def _horner(self, x: Tensor, shift: Tensor) -> Tensor:
         signals = _feature_first(x)
-        shape = signals.shape[-2:]
+        shape = signals.shape[-2], signals.shape[-1]
         flat = signals.flatten(-2)
         coefficients = self.weight.mT.unbind(-3)
         output = coefficients[-1] @ flat
         product = torch.addmm if flat.ndim == 2 else torch.baddbmm
         for coefficient in reversed(coefficients[:-1]):
-            shifted = shift.unsqueeze(-3) @ output.unflatten(-1, shape)
+            shifted = shift.unsqueeze(-3) @ _nodes_apart(output, shape)
             output = product(shifted.flatten(-2), coefficient, flat)
-        return _feature_first(output.unflatten(-1, shape))
+        return _feature_first(_nodes_apart(output, shape))
 
     def _check(self, x: Tensor, shift: Tensor) -> None:
         if x.ndim < 3 or x.shape[-1] != self.in_features:
@@ -191,3 +195,8 @@ def _feature_first(x: Tensor) -> Tensor:
     Signals lie in memory feature first: products then have long rows, and nothing is copied between layers.
     """
     return x.transpose(-3, -1)
+
+
+def _nodes_apart(x: Tensor, shape: tuple[int, int]) -> Tensor:
+    """View (features, nodes * batch) as (features, nodes, batch)."""
+    return x.view(*x.shape[:-1], *shape)

@@ -95,18 +95,18 @@ class FilterLayer(nn.Module):
         A filter is linear in its taps, so the moments of what it gives follow from the taps' own:
         mean_f = h_f' m and var_f = h_f' C h_f.
         """
-        taps, weight = self.filter.taps(x, shift), self.filter.weight
+        taps, h = self.filter.taps(x, shift), self.filter.weight.flatten(-3, -2)
         shape = x.shape[-2], x.shape[-3]
         if not self.training:
             gain, offset = norm.gain_and_offset(norm.running_mean, norm.running_var)
-            return self.filter.combine(taps, weight * gain[..., None, None, :], offset, shape)
-        h = weight.flatten(-3, -2)
+            return self.filter.combine(taps, h * gain.unsqueeze(-2), offset, shape)
         mean = taps.mean(dim=-1, keepdim=True)
         centred = taps - mean  # before anything else, or large means would eat the digits
-        variance = ((centred @ centred.mT @ h) * h).sum(dim=-2) / taps.shape[-1]
-        norm.remember((mean * h).sum(dim=-2), variance, taps.shape[-1])
-        gain, offset = norm.gain_and_offset(torch.zeros_like(variance), variance)
-        return self.filter.combine(centred, weight * gain[..., None, None, :], offset, shape)
+        variance = (torch.matmul(centred @ centred.mT, h) * h).sum(dim=-2) / taps.shape[-1]
+        with torch.no_grad():
+            norm.remember((mean * h).sum(dim=-2), variance, taps.shape[-1])
+        gain = norm.weight * torch.rsqrt(variance + EPSILON)  # what is centred has mean zero
+        return self.filter.combine(centred, h * gain.unsqueeze(-2), norm.bias, shape)
 
 
 class PrecisionNetwork(nn.Module):
@@ -156,7 +156,7 @@ class PrecisionNetwork(nn.Module):
         order: int | Sequence[int] = BY_NAME["order"].of("paper"),
         readout: str | Callable[[int | None, int, int], nn.Module] = "mlp",
         readout_width: int = BY_NAME["readout_width"].of("paper"),
-        activation: str | Callable[[], nn.Module] = BY_NAME["activation"].of("paper"),
+        activation: str | Callable[[], nn.Module] = "relu",
         batch_norm: bool = True,
     ) -> None:
         super().__init__()
@@ -224,9 +224,7 @@ class PrecisionNetwork(nn.Module):
         return output
 
 
-def per_layer(
-    n_layers: int, n_filters: int | Sequence[int], order: int | Sequence[int]
-) -> tuple[list[int], list[int]]:
+def per_layer(n_layers: int, n_filters: int | Sequence[int], order: int | Sequence[int]) -> tuple[list[int], list[int]]:
     """Widths and orders, one per layer; lists must agree in length, and a number stands for every layer."""
     lengths = {len(value) for value in (n_filters, order) if not isinstance(value, int)} or {n_layers}
     if len(lengths) > 1:

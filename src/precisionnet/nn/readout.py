@@ -117,4 +117,4 @@ class AverageReadout(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (batch, nodes, features) to (batch, n_outputs)."""
-        return x.mean(dim=-2).unflatten(-1, (self.n_outputs, -1)).mean(dim=-1)
+        return x.mean(dim=-2).reshape(*x.shape[:-3], x.shape[-3], self.n_outputs, -1).mean(dim=-1)
