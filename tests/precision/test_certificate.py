@@ -17,7 +17,7 @@ from precisionnet.precision.certificate import (
     fitted_dual,
 )
 from precisionnet.precision.penalty import Penalty
-from precisionnet.precision.splitting import bounded_divergence
+from precisionnet.precision.admm import bounded_divergence
 
 
 def by_rows(dense: np.ndarray) -> SparseSymmetric:

@@ -1,6 +1,6 @@
 """Sparse precision matrices: the graphical-lasso loss and its solvers. No torch here."""
 
-from precisionnet.precision.adaptive import adaptive_graphical_lasso, edge_weights
+from precisionnet.precision.penalties import adaptive_graphical_lasso, edge_weights
 from precisionnet.precision.correlation import nearest_correlation
 from precisionnet.precision.covariance import sample_covariance, sample_precision, spectral_bound
 from precisionnet.precision.em import EMResult, em_covariance
@@ -13,17 +13,17 @@ from precisionnet.precision.estimate import (
     refuse_constant,
 )
 from precisionnet.precision.folds import FoldPath, cross_validate
-from precisionnet.precision.listing import listing_passes
+from precisionnet.precision.algorithm1_step1 import listing_passes
 from precisionnet.precision.missing import gaussian_score, pairwise_covariance, squared_distances
 from precisionnet.precision.objective import LossTerms, graphical_lasso_terms, min_norm_subgradient
 from precisionnet.precision.partial import count_edges, partial_correlations
 from precisionnet.precision.path import graphical_lasso_path, l1_max, penalty_grid
 from precisionnet.precision.ranks import NormalScores, nonparanormal_correlation
-from precisionnet.precision.recipe import Recipe
+from precisionnet.precision.estimation import Recipe
 from precisionnet.precision.result import PrecisionResult
-from precisionnet.precision.running import RunningMoments
+from precisionnet.precision.streaming_moments import RunningMoments
 from precisionnet.precision.selection import EBICChoice, ebic, select_by_ebic
-from precisionnet.precision.solver import graphical_lasso
+from precisionnet.precision.api import graphical_lasso
 from precisionnet.precision.stability import StarsChoice, stars
 
 __all__ = [

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from precisionnet.precision.certificate import SparseSymmetric, Verdict, divergence, divergence_bound
-from precisionnet.precision.column import solve_column
+from precisionnet.precision.lasso_kernel import solve_column
 from precisionnet.precision.compiled import compiled
 from precisionnet.precision.penalty import NO_MATRIX, Penalty, row_of
 from precisionnet.types import BoolArray, FloatArray, IndexArray

@@ -18,7 +18,7 @@ from precisionnet.errors import InputError, some
 from precisionnet.precision.em import em_covariance
 from precisionnet.precision.missing import pair_counts, pairwise_covariance, present_values
 from precisionnet.precision.ranks import NormalScores, column_ranks, skeptic
-from precisionnet.precision.running import RunningMoments
+from precisionnet.precision.streaming_moments import RunningMoments
 from precisionnet.precision.shrinkage import entry_variances, ledoit_wolf_share, oas_share, shrink
 from precisionnet.types import BoolArray, FloatArray
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from precisionnet.precision.missing import gaussian_score
 from precisionnet.precision.partial import count_edges
-from precisionnet.precision.recipe import Recipe
+from precisionnet.precision.estimation import Recipe
 from precisionnet.precision.workers import in_workers
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 

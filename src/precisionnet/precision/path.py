@@ -10,7 +10,7 @@ import numpy as np
 from precisionnet.errors import InputError
 from precisionnet.precision.problem import checked_matrix, normal_form
 from precisionnet.precision.result import PrecisionResult
-from precisionnet.precision.solver import check_stopping, solve
+from precisionnet.precision.api import check_stopping, solve
 from precisionnet.types import BoolArray, FloatArray
 
 

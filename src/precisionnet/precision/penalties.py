@@ -17,7 +17,7 @@ import numpy as np
 from precisionnet.errors import InputError
 from precisionnet.precision.partial import partial_correlations
 from precisionnet.precision.result import PrecisionResult
-from precisionnet.precision.solver import graphical_lasso
+from precisionnet.precision.api import graphical_lasso
 from precisionnet.types import FloatArray
 
 FLOOR = 0.1

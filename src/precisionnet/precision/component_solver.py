@@ -18,7 +18,7 @@ from precisionnet.precision.certificate import Verdict
 from precisionnet.precision.compiled import compiled
 from precisionnet.precision.penalty import Penalty
 from precisionnet.precision.screening import components
-from precisionnet.precision.splitting import solve_by_splitting
+from precisionnet.precision.admm import solve_by_splitting
 from precisionnet.types import FloatArray, IndexArray
 
 

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from precisionnet.errors import InputError
-from precisionnet.precision.adaptive import adaptive_graphical_lasso
+from precisionnet.precision.penalties import adaptive_graphical_lasso
 from precisionnet.precision.correlation import to_correlation
 from precisionnet.precision.estimate import CovarianceEstimate, estimate_covariance
 from precisionnet.precision.path import graphical_lasso_path, l1_max, penalty_grid
 from precisionnet.precision.problem import normal_form
 from precisionnet.precision.result import PrecisionResult
-from precisionnet.precision.solver import graphical_lasso
+from precisionnet.precision.api import graphical_lasso
 from precisionnet.types import BoolArray, FloatArray
 
 

@@ -25,10 +25,10 @@ from precisionnet.linalg import (
 )
 from precisionnet.precision.certificate import Verdict, exact_divergence
 from precisionnet.precision.newton import Newton, newton
-from precisionnet.precision.plain import Solved, Start, power_of_two_units, solve_plain
+from precisionnet.precision.component_solver import Solved, Start, power_of_two_units, solve_plain
 from precisionnet.precision.problem import Problem, checked_matrix, is_number, normal_form
 from precisionnet.precision.result import PrecisionResult, Status
-from precisionnet.precision.splitting import solve_by_splitting, within
+from precisionnet.precision.admm import solve_by_splitting, within
 from precisionnet.types import BoolArray, FloatArray
 
 SMALLEST_EIGENVALUE = 1e-14
