@@ -13,11 +13,11 @@ from precisionnet.linalg import extreme_eigenvalues
 from precisionnet.precision import (
     graphical_lasso,
     graphical_lasso_terms,
-    min_norm_subgradient,
     sample_covariance,
     sample_precision,
     spectral_bound,
 )
+from precisionnet.precision.objective import min_norm_subgradient
 
 
 def covariance(n: int, rows: int, seed: int) -> np.ndarray:

@@ -17,7 +17,8 @@ import torch
 
 from precisionnet.joint.adam import Adam
 from precisionnet.joint.problem import JointState, Problem, Tensors, add_l2_gradient
-from precisionnet.precision import PrecisionResult, graphical_lasso, listing_passes
+from precisionnet.precision import PrecisionResult, graphical_lasso
+from precisionnet.precision.algorithm1_step1 import listing_passes
 from precisionnet.types import BoolArray, FloatArray
 
 PRECISION_TOL = 1e-10

@@ -4,37 +4,43 @@ r"""Sparse precision matrices: the graphical lasso, alone or as Step 1 of Algori
                 + coupling / 2 * || theta - anchor ||_F^2
     subject to  0 <= theta <= spectral_bound * I
 
-The public function and who solves what: block descent without coupling (``plain.py``), proximal Newton with it
-(``newton.py``), splitting where a bound turns out to bind (``splitting.py``). Whoever solved it, the result is proved:
-one Cholesky says that it is positive definite, and the certificate how far from optimal it can be.
+The public functions and who solves what: block descent without coupling (``component_solver.py``), proximal Newton with
+it (``newton.py``), ADMM where a bound turns out to bind (``admm.py``). Each result is proved: one Cholesky says that it
+is positive definite, and the certificate how far from optimal it can be.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from precisionnet.errors import InputError
 from precisionnet.linalg import (
+    extreme_eigenvalues,
     into_spectral_box,
     inverse_from_cholesky,
     log_det_from_cholesky,
     symmetrize,
     try_cholesky,
+    within_spectral_box,
 )
+from precisionnet.precision.admm import solve_by_admm
 from precisionnet.precision.certificate import Verdict, exact_divergence
-from precisionnet.precision.newton import Newton, newton
 from precisionnet.precision.component_solver import Solved, Start, power_of_two_units, solve_plain
-from precisionnet.precision.problem import Problem, checked_matrix, is_number, normal_form
+from precisionnet.precision.newton import newton
+from precisionnet.precision.problem import PrecisionProblem, checked_matrix, is_number, normal_form
 from precisionnet.precision.result import PrecisionResult, Status
-from precisionnet.precision.admm import solve_by_splitting, within
 from precisionnet.types import BoolArray, FloatArray
 
 SMALLEST_EIGENVALUE = 1e-14
 """How far inside the cone a result stays, relative to the bound: definite, not only semi-definite."""
 NEWTON_STEPS = 60
 ROUNDING = 1e-12
+INDEFINITE = 1e-8
+"""Share of the largest eigenvalue by which a negative one is more than rounding."""
 REGULARISED = 1e-8
 """Share of the variances added to a singular covariance when there is no minimiser and something must be returned."""
 
@@ -53,20 +59,54 @@ def graphical_lasso(
     tol: float = 1e-6,
     max_iter: int = 2000,
 ) -> PrecisionResult:
-    """Solve the problem above.
+    """Estimate a sparse precision matrix, with a proof of its accuracy.
+
+    Minimises ``tr(C theta) - log det(theta + ridge I) + sum_{i != j} l1_ij |theta_ij|
+    + coupling / 2 * ||theta - anchor||_F^2`` over symmetric ``theta`` with eigenvalues between 0 and
+    ``spectral_bound``.
 
     Parameters
     ----------
-    emp_cov : (N, N) symmetric sample covariance C.
-    l1_penalty : weight of |theta_ij|, one number or a symmetric matrix of them.
-    anchor, coupling : the quadratic term; both or neither.
-    spectral_bound : largest eigenvalue allowed (None: no bound).
-    ridge : added to theta inside the log-determinant.
-    known_zeros : (N, N) mask, True where theta_ij must be zero.
-    penalize_diagonal : put the penalty on the diagonal, too (the convention of R's glasso).
-    init : where to start (a solution nearby); one that is not positive definite is ignored.
-    tol : proved relative gap to stop at.
-    max_iter : sweeps of block descent or iterations of the splitting.
+    emp_cov : array-like of shape (n_features, n_features)
+        Symmetric sample covariance ``C``.
+    l1_penalty : float or array-like of shape (n_features, n_features)
+        Weight of ``|theta_ij|``, one number or a symmetric matrix. From ``l1_max(emp_cov)`` on the graph is empty.
+    anchor : array-like of shape (n_features, n_features), default=None
+        Matrix that ``theta`` is tied to; needed where ``coupling`` is not zero.
+    coupling : float, default=0.0
+        Weight of the squared distance to ``anchor``.
+    spectral_bound : float, default=None
+        Largest eigenvalue allowed; None sets no bound.
+    ridge : float, default=0.0
+        Added to the diagonal of ``theta`` inside the log-determinant.
+    known_zeros : array-like of bool of shape (n_features, n_features), default=None
+        Symmetric mask, True where ``theta_ij`` must be zero.
+    penalize_diagonal : bool, default=False
+        Whether the penalty is on the diagonal, too, as in R's glasso.
+    init : array-like of shape (n_features, n_features), default=None
+        Where to start, such as a solution nearby; a matrix that is not positive definite is ignored.
+    tol : float, default=1e-6
+        Proved relative gap at which the solver stops.
+    max_iter : int, default=2000
+        Largest number of sweeps of block descent, or of iterations of ADMM.
+
+    Returns
+    -------
+    PrecisionResult
+        ``precision``, its proved ``gap``, ``status`` and ``message``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precisionnet.precision import graphical_lasso
+    >>> emp_cov = np.array([[1.0, 0.6, 0.1], [0.6, 1.0, 0.2], [0.1, 0.2, 1.0]])
+    >>> result = graphical_lasso(emp_cov, 0.3)
+    >>> result.converged
+    True
+    >>> result.precision.round(2)
+    array([[ 1.1 , -0.33,  0.  ],
+           [-0.33,  1.1 ,  0.  ],
+           [ 0.  ,  0.  ,  1.  ]])
     """
     started = time.perf_counter()
     check_stopping(tol, max_iter)
@@ -80,8 +120,62 @@ def graphical_lasso(
         known_zeros=known_zeros,
         penalize_diagonal=penalize_diagonal,
     )
-    start = None if init is None else starting_point(init, problem)
+    start = None if init is None else _starting_point(init, problem)
     return solve(problem, start, tol=tol, max_iter=max_iter, started=started)[0]
+
+
+def graphical_lasso_path(
+    emp_cov: FloatArray,
+    l1_penalties: Sequence[float] | FloatArray,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 2000,
+    **options: object,
+) -> list[PrecisionResult]:
+    """Solve the graphical lasso for many penalties, each started at its neighbour.
+
+    Parameters
+    ----------
+    emp_cov : array-like of shape (n_features, n_features)
+        Symmetric sample covariance.
+    l1_penalties : sequence of float
+        Penalties in any order; they are solved from the largest down. ``penalty_grid`` makes such a list.
+    tol : float, default=1e-6
+        Proved relative gap at which each solve stops.
+    max_iter : int, default=2000
+        Largest number of sweeps of each solve.
+    **options : object
+        Other parameters of :func:`graphical_lasso`, but not ``init``.
+
+    Returns
+    -------
+    list of PrecisionResult
+        One result per penalty, in the order given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precisionnet.precision import count_edges, graphical_lasso_path
+    >>> emp_cov = np.array([[1.0, 0.6, 0.1], [0.6, 1.0, 0.2], [0.1, 0.2, 1.0]])
+    >>> [count_edges(result.precision) for result in graphical_lasso_path(emp_cov, [0.7, 0.3, 0.01])]
+    [0, 1, 3]
+    """
+    check_stopping(tol, max_iter)
+    try:
+        penalties = np.asarray(l1_penalties, dtype=np.float64)
+    except (TypeError, ValueError):
+        penalties = np.empty(0)
+    if penalties.ndim != 1 or len(penalties) == 0:
+        raise InputError("l1_penalties must be a list of numbers, at least one.")
+    if "init" in options:
+        raise InputError("a path starts each penalty at its neighbour: init is for graphical_lasso.")
+    results: list[PrecisionResult | None] = [None] * len(penalties)
+    start = None
+    for position in np.argsort(-penalties, kind="stable"):
+        started = time.perf_counter()
+        problem = normal_form(emp_cov, float(penalties[position]), **options)  # type: ignore[arg-type]
+        results[position], start = solve(problem, start, tol=tol, max_iter=max_iter, started=started, keep_dual=True)
+    return [result for result in results if result is not None]
 
 
 def check_stopping(tol: float, max_iter: int) -> None:
@@ -92,9 +186,9 @@ def check_stopping(tol: float, max_iter: int) -> None:
         raise InputError(f"max_iter must be a whole number, at least 1, got {max_iter!r}.")
 
 
-def starting_point(init: FloatArray, problem: Problem) -> Start | None:
+def _starting_point(init: FloatArray, problem: PrecisionProblem) -> Start | None:
     """A caller's matrix, for block descent with its inverse; None where it has none."""
-    phi = checked_matrix("init", init, like=problem.size) + problem.ridge * np.eye(problem.size)
+    phi = checked_matrix("init", init, like=len(problem.emp_cov)) + problem.ridge * np.eye(len(problem.emp_cov))
     if not problem.penalty.uniform:
         phi[np.isinf(problem.penalty.matrix)] = 0.0  # known zeros
     if problem.anchor is not None:
@@ -104,12 +198,18 @@ def starting_point(init: FloatArray, problem: Problem) -> Start | None:
 
 
 def solve(
-    problem: Problem, start: Start | None, *, tol: float, max_iter: int, started: float, keep_dual: bool = False
+    problem: PrecisionProblem,
+    start: Start | None,
+    *,
+    tol: float,
+    max_iter: int,
+    started: float,
+    keep_dual: bool = False,
 ) -> tuple[PrecisionResult, Start | None]:
     """The result and, with ``keep_dual``, where a neighbouring problem should start."""
     free, unbounded = _without_bounds(problem, start, tol, max_iter, keep_dual)
     bounded = np.isfinite(problem.high)
-    if free is not None and not (unbounded and bounded) and within(free.theta, problem.low, problem.high):
+    if free is not None and not (unbounded and bounded) and within_spectral_box(free.theta, problem.low, problem.high):
         solved, active = free, False
     else:
         solved, active = _with_bounds(problem, free, tol, max_iter)
@@ -122,8 +222,8 @@ def solve(
             factor = try_cholesky(phi)
             assert factor is not None
         log_det = log_det_from_cholesky(factor)
-    objective = problem.objective(phi, log_det)
-    gap = verdict.gap * problem.size / max(problem.size, abs(objective)) if np.isfinite(objective) else np.inf
+    n, objective = len(phi), problem.objective(phi, log_det)
+    gap = verdict.gap * n / max(n, abs(objective)) if np.isfinite(objective) else np.inf
     status: Status
     if unbounded and not bounded:
         status = "unbounded"
@@ -131,9 +231,13 @@ def solve(
         status = "optimal"
     else:
         status = "max_iter" if solved.exhausted else "ill_conditioned"
-    precision = phi if problem.ridge == 0.0 else phi - problem.ridge * np.eye(problem.size)
+    eigenvalue = np.nan
+    if status != "optimal" and not bounded and problem.anchor is None:
+        eigenvalue = _negative_eigenvalue(problem)
+        status = status if np.isnan(eigenvalue) else "indefinite"
+    precision = phi if problem.ridge == 0.0 else phi - problem.ridge * np.eye(n)
     result = PrecisionResult(
-        precision=precision,
+        precision=np.add(precision, 0.0, out=precision),  # -0.0 becomes 0.0
         objective=objective,
         gap=gap,
         residual=verdict.residual,
@@ -142,12 +246,22 @@ def solve(
         n_iter=solved.n_iter,
         seconds=time.perf_counter() - started,
         tol=tol,
+        eigenvalue=eigenvalue,
     )
     return result, None if free is None else Start(free.theta, free.dual)
 
 
+def _negative_eigenvalue(problem: PrecisionProblem) -> float:
+    """The smallest eigenvalue of the caller's covariance where it is negative, not only by rounding; else NaN."""
+    if (np.diag(problem.given) == 0.0).any():
+        return np.nan
+    unit = power_of_two_units(np.diag(problem.given))
+    smallest, largest = extreme_eigenvalues(problem.given * np.outer(unit, unit))
+    return extreme_eigenvalues(problem.given)[0] if smallest < -INDEFINITE * largest else np.nan
+
+
 def _without_bounds(
-    problem: Problem, start: Start | None, tol: float, max_iter: int, keep_dual: bool
+    problem: PrecisionProblem, start: Start | None, tol: float, max_iter: int, keep_dual: bool
 ) -> tuple[Solved | None, bool]:
     """The solution if no eigenvalue were bounded (None: there is none to speak of), and whether none exists."""
     if problem.anchor is not None:
@@ -160,7 +274,7 @@ def _without_bounds(
     return solved, False
 
 
-def _inverse(problem: Problem) -> tuple[Solved, bool]:
+def _inverse(problem: PrecisionProblem) -> tuple[Solved, bool]:
     """No penalty: the inverse of C, or of a regularised C where it has none."""
     scale = power_of_two_units(np.diag(problem.emp_cov))
     unit_cov = problem.emp_cov * np.outer(scale, scale)
@@ -168,46 +282,53 @@ def _inverse(problem: Problem) -> tuple[Solved, bool]:
     singular = factor is None
     if factor is None:
         smallest = float(np.linalg.eigvalsh(unit_cov)[0])
-        factor = try_cholesky(unit_cov + (REGULARISED - min(smallest, 0.0)) * np.eye(problem.size))
+        factor = try_cholesky(unit_cov + (REGULARISED - min(smallest, 0.0)) * np.eye(len(problem.emp_cov)))
         assert factor is not None
     theta = inverse_from_cholesky(factor)
-    gap = np.inf if singular else exact_divergence(theta, unit_cov) / problem.size
-    residual = float(np.abs(theta @ unit_cov - np.eye(problem.size)).max())
+    gap = np.inf if singular else exact_divergence(theta, unit_cov) / len(problem.emp_cov)
+    residual = float(np.abs(theta @ unit_cov - np.eye(len(problem.emp_cov))).max())
     theta *= np.outer(scale, scale)
     return Solved(theta, problem.emp_cov, Verdict(gap, residual), 1, False), singular
 
 
-def _coupled(problem: Problem, anchor: FloatArray, start: Start | None, tol: float, max_iter: int) -> Solved:
-    def steps_from(theta: FloatArray) -> Newton | None:
-        limit = min(max_iter, NEWTON_STEPS)
-        return newton(problem.emp_cov, problem.penalty, anchor, problem.coupling, theta, tol=tol, max_iter=limit)
-
-    steps = None if start is None else steps_from(start.theta)
-    steps = steps or steps_from(_diagonal_start(problem, anchor))
-    assert steps is not None, "a positive diagonal is positive definite"
-    if steps.verdict.gap <= tol or max_iter < NEWTON_STEPS:
-        exhausted = steps.n_iter >= max_iter
-        return Solved(steps.theta, steps.theta, steps.verdict, steps.n_iter, exhausted, steps.log_det)
-    split = solve_by_splitting(
+def _coupled(problem: PrecisionProblem, anchor: FloatArray, start: Start | None, tol: float, max_iter: int) -> Solved:
+    """By Newton steps from the start given or from a diagonal one, and by ADMM where those do not arrive."""
+    steps_from = partial(
+        newton,
+        problem.emp_cov,
+        problem.penalty,
+        anchor,
+        problem.coupling,
+        tol=tol,
+        max_iter=min(max_iter, NEWTON_STEPS),
+    )
+    solution = None if start is None else steps_from(start.theta)
+    if solution is None:
+        solution = steps_from(_diagonal_start(problem, anchor))
+    assert solution is not None, "a positive diagonal is positive definite"
+    if solution.verdict.gap <= tol or max_iter < NEWTON_STEPS:
+        exhausted = solution.n_iter >= max_iter
+        return Solved(solution.theta, solution.theta, solution.verdict, solution.n_iter, exhausted, solution.log_det)
+    admm = solve_by_admm(
         problem.emp_cov,
         problem.penalty.dense(),
         anchor,
         problem.coupling,
-        steps.theta,
+        solution.theta,
         low=0.0,
         high=np.inf,
         tol=tol,
         max_iter=max_iter,
     )
-    return Solved(split.theta, split.theta, split.verdict, split.n_iter, split.n_iter >= max_iter)
+    return Solved(admm.theta, admm.theta, admm.verdict, admm.n_iter, admm.n_iter >= max_iter)
 
 
-def _with_bounds(problem: Problem, near: Solved | None, tol: float, max_iter: int) -> tuple[Solved, bool]:
-    """By splitting, and whether a bound is active."""
+def _with_bounds(problem: PrecisionProblem, near: Solved | None, tol: float, max_iter: int) -> tuple[Solved, bool]:
+    """By ADMM, and whether a bound is active."""
     anchor = np.zeros_like(problem.emp_cov) if problem.anchor is None else problem.anchor
     start = _diagonal_start(problem, anchor) if near is None else near.theta
     low = problem.low + SMALLEST_EIGENVALUE * (problem.high if np.isfinite(problem.high) else problem.low)
-    split = solve_by_splitting(
+    admm = solve_by_admm(
         problem.emp_cov,
         problem.penalty.dense(),
         anchor,
@@ -219,11 +340,11 @@ def _with_bounds(problem: Problem, near: Solved | None, tol: float, max_iter: in
         max_iter=max_iter,
         stated_low=problem.low,
     )
-    exhausted = split.n_iter >= max_iter
-    return Solved(split.theta, split.theta, split.verdict, split.n_iter, exhausted), split.bound_active
+    exhausted = admm.n_iter >= max_iter
+    return Solved(admm.theta, admm.theta, admm.verdict, admm.n_iter, exhausted), admm.bound_active
 
 
-def _diagonal_start(problem: Problem, anchor: FloatArray) -> FloatArray:
+def _diagonal_start(problem: PrecisionProblem, anchor: FloatArray) -> FloatArray:
     """The exact solution when everything off the diagonal is zero: coupling x^2 + (c - coupling a) x - 1 = 0."""
     c, coupling = np.diag(problem.emp_cov), problem.coupling
     if coupling > 0:
