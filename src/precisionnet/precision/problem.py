@@ -111,7 +111,8 @@ def checked_matrix(name: str, matrix: FloatArray, like: int | None = None) -> Fl
     """A finite, exactly symmetric float64 matrix, the caller's own where it is one already."""
     _refuse_complex(name, matrix)
     try:
-        array = np.ascontiguousarray(matrix, dtype=np.float64)
+        # Also writeable: the kernels are compiled for such arrays, and would be compiled again for others.
+        array = np.require(matrix, dtype=np.float64, requirements=["C", "A", "W", "E"])
     except (TypeError, ValueError):
         raise InputError(f"{name} must be a matrix of numbers.") from None
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
