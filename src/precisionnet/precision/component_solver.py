@@ -1,6 +1,9 @@
-r"""The plain graphical lasso: screening in front, one scale for all, block descent, and splitting where that gives up.
+r"""The plain graphical lasso: exact screening, one scale for all, block descent, and ADMM where that gives up.
 
     minimise over theta   tr(C theta) - log det theta + sum_{i != j} penalty_ij |theta_ij|
+
+Screening (Witten, Friedman and Simon 2011; Mazumder and Hastie 2012): where no pair across two groups of variables has
+|C_ij| > penalty_ij, the graphical lasso has no edge across them, and the groups are separate problems.
 
 Each component is solved in units in which every variance lies between 1/2 and 2. The units are powers of two, so
 nothing is rounded on the way there and back: C and 2^k C have the same answer to the last bit.
@@ -13,12 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from precisionnet.linalg import inverse_from_cholesky, try_cholesky
+from precisionnet.precision.admm import solve_by_admm
 from precisionnet.precision.block_descent import NEAR, block_descent, feasible_start
 from precisionnet.precision.certificate import Verdict
 from precisionnet.precision.compiled import compiled
-from precisionnet.precision.penalty import Penalty
-from precisionnet.precision.screening import components
-from precisionnet.precision.splitting import solve_by_splitting
+from precisionnet.precision.objective import Penalty, row_of
 from precisionnet.types import FloatArray, IndexArray
 
 
@@ -85,6 +87,13 @@ def solve_plain(
     return Solved(theta, dual, Verdict(gap / n, residual), n_iter, exhausted)
 
 
+def components(emp_cov: FloatArray, penalty: Penalty) -> list[IndexArray]:
+    """Groups of variables (sorted indices) that are separate problems."""
+    labels = _labels(emp_cov, *penalty)
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+
+
 def power_of_two_units(variance: FloatArray) -> FloatArray:
     """Powers of two that bring every variance between 1/2 and 2 when it is multiplied by their square."""
     return np.asarray(2.0 ** -np.round(0.5 * np.log2(variance)))
@@ -108,7 +117,7 @@ def _solve_component(
     if descent is not None and (descent.verdict.gap <= tol or descent.n_iter >= max_iter):
         theta, dual, verdict, n_iter = descent
     else:
-        split = solve_by_splitting(
+        admm = solve_by_admm(
             S,
             penalty.dense(),
             np.zeros_like(S),
@@ -119,9 +128,9 @@ def _solve_component(
             tol=tol,
             max_iter=max_iter,
         )
-        factor = try_cholesky(split.theta)
+        factor = try_cholesky(admm.theta)
         dual = np.diag(np.diag(S)) if factor is None else inverse_from_cholesky(factor)
-        theta, verdict, n_iter = split.theta, split.verdict, split.n_iter
+        theta, verdict, n_iter = admm.theta, admm.verdict, admm.n_iter
     if S is not emp_cov:
         theta = _times_outer(theta, unit)
         if keep_dual:  # in double: the caller's units may be beyond single precision
@@ -167,3 +176,31 @@ def _place(block: FloatArray, members: IndexArray, out: FloatArray) -> None:
         row = members[a]
         for b in range(len(members)):
             out[row, members[b]] = block[a, b]
+
+
+@compiled
+def _labels(emp_cov: FloatArray, l1: float, unit: FloatArray, matrix: FloatArray) -> IndexArray:
+    """The smallest member of each variable's group, by union-find over the pairs above the penalty."""
+    N = len(emp_cov)
+    parent = np.arange(N)
+    penalty = np.empty(N)
+    groups = N
+    for j in range(N):
+        if groups == 1:
+            break
+        row_of(l1, unit, matrix, j, penalty)
+        for i in range(j):
+            if abs(emp_cov[j, i]) > penalty[i]:
+                a, b = i, j
+                while parent[a] != a:
+                    parent[a] = parent[parent[a]]
+                    a = parent[a]
+                while parent[b] != b:
+                    parent[b] = parent[parent[b]]
+                    b = parent[b]
+                if a != b:
+                    parent[max(a, b)] = min(a, b)
+                    groups -= 1
+    for i in range(N):
+        parent[i] = parent[parent[i]]
+    return parent

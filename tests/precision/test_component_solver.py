@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from precisionnet.precision import block_descent as block_descent_module
 from precisionnet.precision import graphical_lasso, graphical_lasso_path, l1_max, penalty_grid, sample_covariance
-from precisionnet.precision.penalty import Penalty
-from precisionnet.precision.plain import solve_plain
-from precisionnet.precision.screening import components
+from precisionnet.precision.component_solver import components, solve_plain
+from precisionnet.precision.objective import Penalty
 
 
 def kkt_residual(theta: np.ndarray, emp_cov: np.ndarray, penalty: np.ndarray | float) -> float:

@@ -1,6 +1,6 @@
 """Lines 3-8 of Algorithm 1, literally as printed in the paper (``step1="paper"``).
 
-How the listing differs from the problem it is meant to solve, and so from ``solver.py``:
+How the listing differs from the problem it is meant to solve, and so from ``api.py``:
 
 - its gradient and its threshold drop the factor (1 - task_weight): it minimises L_GL + coupling/2 ||.||^2;
 - its step is fixed, so it diverges once ``step > 2 / curvature``, which happens when an eigenvalue of

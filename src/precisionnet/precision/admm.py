@@ -1,4 +1,4 @@
-r"""The solver of last resort: splitting (ADMM) between the eigenvalues and the l1 norm.
+r"""The solver of last resort: ADMM, which splits the problem between the eigenvalues and the l1 norm.
 
     minimise  tr(C T) - log det T + coupling/2 ||T - anchor||_F^2 + sum_{i != j} penalty_ij |Z_ij|
     subject to  T = Z,  low <= eigenvalues of T <= high
@@ -37,7 +37,7 @@ RELAXATION = 1.6
 SETTLE = 100
 
 
-class Split(NamedTuple):
+class AdmmSolution(NamedTuple):
     """The best point met, inside the bounds."""
 
     theta: FloatArray
@@ -46,7 +46,7 @@ class Split(NamedTuple):
     n_iter: int
 
 
-def solve_by_splitting(
+def solve_by_admm(
     emp_cov: FloatArray,
     penalty: FloatArray,
     anchor: FloatArray,
@@ -58,7 +58,7 @@ def solve_by_splitting(
     tol: float,
     max_iter: int,
     stated_low: float | None = None,
-) -> Split:
+) -> AdmmSolution:
     """Iterate until the gap, over N, is below ``tol`` or ``max_iter`` is reached; ``penalty`` is a dense matrix.
 
     ``stated_low`` is the bound that the gap is proved for, where iterates stay further inside.
@@ -67,7 +67,7 @@ def solve_by_splitting(
     z = np.where(np.isinf(penalty), 0.0, start)
     rho = coupling + _curvature(z)
     dual = _dual_at(emp_cov + coupling * (z - anchor), z, penalty) / rho
-    best = Split(into_spectral_box(z, low, high), Verdict(np.inf, np.inf), False, 0)
+    best = AdmmSolution(into_spectral_box(z, low, high), Verdict(np.inf, np.inf), False, 0)
     for iteration in range(1, max_iter + 1):
         centre = (rho * (z - dual) + coupling * anchor - emp_cov) / (rho + coupling)
         values, vectors = eigh(symmetrize(centre), check_finite=False, overwrite_a=True)
@@ -86,7 +86,7 @@ def solve_by_splitting(
         gap = bounded_divergence(theta, K, proved_low, high) / len(theta)
         if gap < best.verdict.gap or not np.isfinite(best.verdict.gap):
             active = bool((root > high).any() or (root < low).any())
-            best = Split(theta, Verdict(gap, max(primal, change) / float(np.linalg.norm(z))), active, iteration)
+            best = AdmmSolution(theta, Verdict(gap, max(primal, change) / float(np.linalg.norm(z))), active, iteration)
         if gap <= tol:
             break
         # Balance the two residuals (section 3.4.1), less and less: a rho that never settles would not converge.
@@ -112,13 +112,6 @@ def bounded_divergence(theta: FloatArray, K: FloatArray, low: float, high: float
     paid = (high * upper.sum() if upper.any() else 0.0) - low * lower.sum()
     log_dets = log_det_from_cholesky(factor), float(np.log(inside).sum())
     return above_rounding(theta, K, -float(len(theta)), -log_dets[0], -log_dets[1], paid)
-
-
-def within(theta: FloatArray, low: float, high: float) -> bool:
-    """Every eigenvalue of a positive definite matrix in [low, high], by one Cholesky a bound."""
-    if low > 0.0 and try_cholesky(theta - low * np.eye(len(theta))) is None:
-        return False
-    return not np.isfinite(high) or try_cholesky(high * np.eye(len(theta)) - theta) is not None
 
 
 def _curvature(start: FloatArray) -> float:

@@ -21,24 +21,67 @@ from precisionnet.types import FloatArray
 
 
 @dataclass(frozen=True)
-class RunningMoments:
-    """What is known after some batches; ``update`` returns the next state and leaves this one as it is."""
+class StreamingMoments:
+    """Mean and covariance of the rows so far; ``update`` returns the next state and leaves this one as it is.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    origin : ndarray of shape (n_features,)
+        Mean of the first batch.
+    offset : ndarray of shape (n_features,)
+        Mean of all rows, less ``origin``.
+    scatter : ndarray of shape (n_features, n_features)
+        Sum of the outer products of the centred rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precisionnet.precision import StreamingMoments
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> moments = StreamingMoments.empty(3)
+    >>> for batch in np.split(X, 4):
+    ...     moments = moments.update(batch)
+    >>> bool(np.allclose(moments.covariance, np.cov(X.T, bias=True)))
+    True
+    """
 
     n: int
     origin: FloatArray
-    """The mean of the first batch."""
     offset: FloatArray
-    """The mean of all rows, less ``origin``."""
     scatter: FloatArray
 
     @classmethod
-    def empty(cls, n_features: int) -> RunningMoments:
-        """Before the first row."""
+    def empty(cls, n_features: int) -> StreamingMoments:
+        """Make the state before the first row.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of columns.
+
+        Returns
+        -------
+        StreamingMoments
+            No rows, all moments zero.
+        """
         zeros = np.zeros(n_features)
         return cls(0, zeros, zeros, np.zeros((n_features, n_features)))
 
-    def update(self, X: FloatArray) -> RunningMoments:
-        """With the rows of X (n_samples, n_features) taken in."""
+    def update(self, X: FloatArray) -> StreamingMoments:
+        """Take in another batch.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Complete rows, any number of them.
+
+        Returns
+        -------
+        StreamingMoments
+            The moments of all rows so far.
+        """
         X = np.asarray(X, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != len(self.offset):
             raise InputError(f"a batch has shape {X.shape}: it must have {len(self.offset)} columns, as the others.")
@@ -50,10 +93,10 @@ class RunningMoments:
         shifted -= mean
         scatter = symmetrize(shifted.T @ shifted)
         if self.n == 0:
-            return RunningMoments(len(X), origin, mean, scatter)
+            return StreamingMoments(len(X), origin, mean, scatter)
         n = self.n + len(X)
         delta = mean - self.offset
-        return RunningMoments(
+        return StreamingMoments(
             n,
             origin,
             self.offset + delta * (len(X) / n),
@@ -62,17 +105,17 @@ class RunningMoments:
 
     @property
     def mean(self) -> FloatArray:
-        """Of all rows so far."""
+        """Mean of all rows so far."""
         return self.origin + self.offset
 
     @property
     def covariance(self) -> FloatArray:
-        """scatter / n, as ``sample_covariance`` of all rows at once."""
+        """Covariance of all rows so far, divided by their number."""
         if self.n == 0:
             raise InputError("no rows yet: call update with a batch first.")
         return self.scatter / self.n
 
     @property
     def second_moment(self) -> FloatArray:
-        """sum_t x_t x_t' / n: the covariance of rows whose mean is known to be zero."""
+        """Mean of ``x x'``: the covariance of rows whose mean is known to be zero."""
         return self.covariance + np.outer(self.mean, self.mean)
