@@ -172,7 +172,7 @@ def _load_table() -> Callable[[Path], int]:
 
 
 def _own_reader() -> Callable[[Path], int]:
-    from precisionnet.datasets.files.wide_csv import read_numeric_csv
+    from precisionnet.datasets.csv_files import read_numeric_csv
 
     return lambda path: _as_array(read_numeric_csv(path, text_columns=["id"]))
 
@@ -259,7 +259,7 @@ READERS: dict[str, Callable[[], Callable[[Path], int]]] = {
 
 
 def _stream_parquet() -> Callable[[Path], int]:
-    from precisionnet.datasets.files.streaming import iter_batches
+    from precisionnet.datasets.batches import iter_batches
     from precisionnet.errors import PrecisionNetWarning
     from precisionnet.estimators import GraphicalLasso
     from precisionnet.precision import graphical_lasso

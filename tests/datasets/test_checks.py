@@ -14,7 +14,7 @@ from sklearn import datasets as bundled
 
 from precisionnet.datasets import Dataset, fetch_abide, fetch_ants_mindboggle, make_gaussian_regression
 from precisionnet.datasets.checks import LEVELS, check_dataset
-from precisionnet.datasets.checks.codes import find_codes
+from precisionnet.datasets.checks.columns import find_codes
 from precisionnet.datasets.checks.target import names_alike
 
 

@@ -16,7 +16,7 @@ from precisionnet.datasets import (
     make_gaussian_regression,
     make_sparse_precision,
 )
-from precisionnet.datasets.drawn.graphs import GRAPHS, density
+from precisionnet.datasets.graphs import GRAPHS, density
 from precisionnet.errors import InputError
 from precisionnet.linalg import extreme_eigenvalues
 

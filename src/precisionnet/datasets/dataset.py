@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from precisionnet.datasets.splitting import StratifyName, split_rows
+from precisionnet.datasets.dataset import StratifyName, split_rows
 from precisionnet.types import FloatArray, IndexArray
 
 Part = TypeVar("Part")

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.special import chdtrc, fdtrc
 
 from precisionnet.datasets.checks.finding import Finding, and_list, counted
-from precisionnet.datasets.columns import guess_task
+from precisionnet.datasets.validation import guess_task
 from precisionnet.errors import shown
 from precisionnet.types import FloatArray, TaskName
 

@@ -11,7 +11,7 @@ from scipy.special import gammaln
 
 from precisionnet.datasets.checks.columns import Columns
 from precisionnet.datasets.checks.finding import Finding, and_list, counted, drop_options
-from precisionnet.datasets.columns import check_target, guess_task
+from precisionnet.datasets.validation import check_target, guess_task
 from precisionnet.errors import InputError, shown, some
 from precisionnet.types import FloatArray, TaskName
 

@@ -10,12 +10,12 @@ import pandas as pd
 
 from precisionnet.arguments import check_choice
 from precisionnet.datasets.dataset import Dataset
-from precisionnet.datasets.files.tables import read_header, read_table
-from precisionnet.datasets.loading.ants import pair_kirby
-from precisionnet.datasets.loading.assembling import Roles, assemble
-from precisionnet.datasets.loading.freesurfer import join_hemispheres
-from precisionnet.datasets.loading.parts import Part, combine, join
-from precisionnet.datasets.loading.readers import read_freesurfer, read_regions
+from precisionnet.datasets.table_files import read_header, read_table
+from precisionnet.datasets.neuro.formats import pair_kirby
+from precisionnet.datasets.roles import Roles, assemble
+from precisionnet.datasets.neuro.formats import join_hemispheres
+from precisionnet.datasets.joining import Part, combine, join
+from precisionnet.datasets.neuro.formats import read_freesurfer, read_regions
 from precisionnet.datasets.public.fetching import fetch_files
 from precisionnet.datasets.public.registry import describe
 from precisionnet.errors import InputError

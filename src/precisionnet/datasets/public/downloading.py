@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from precisionnet.datasets.public.progress import FileBar
+from precisionnet.datasets.public.downloading import FileBar
 from precisionnet.datasets.public.registry import RemoteFile
 from precisionnet.errors import FetchError
 from precisionnet.outputs import whole_file

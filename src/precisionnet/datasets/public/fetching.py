@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from precisionnet.datasets.public.downloading import download, sha256_of, sweep
-from precisionnet.datasets.public.progress import file_bars
+from precisionnet.datasets.public.downloading import file_bars
 from precisionnet.datasets.public.registry import RemoteDataset, RemoteFile, find_dataset
 from precisionnet.errors import FetchError, InputError, OutputError
 from precisionnet.outputs import whole_file

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from precisionnet.arguments import check_choice
-from precisionnet.datasets.brain.atlases import DESIKAN, DESTRIEUX, DKT, NOT_IN_DKT
+from precisionnet.datasets.neuro.regions import DESIKAN, DESTRIEUX, DKT, NOT_IN_DKT
 from precisionnet.errors import InputError, some
 
 

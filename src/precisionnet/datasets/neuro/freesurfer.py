@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from precisionnet.datasets.brain.atlases import HEMISPHERES
-from precisionnet.datasets.loading.parts import Part, join
+from precisionnet.datasets.neuro.regions import HEMISPHERES
+from precisionnet.datasets.joining import Part, join
 from precisionnet.errors import InputError
 
 

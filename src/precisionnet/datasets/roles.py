@@ -8,14 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from precisionnet.datasets.brain.atlases import DESIKAN, DESTRIEUX, HEMISPHERES
-from precisionnet.datasets.brain.regions import is_total, parse_region, reduce_regions
+from precisionnet.datasets.neuro.regions import DESIKAN, DESTRIEUX, HEMISPHERES
+from precisionnet.datasets.neuro.regions import is_total, parse_region, reduce_regions
 from precisionnet.datasets.dataset import Dataset
-from precisionnet.datasets.files.tables import as_text
-from precisionnet.datasets.files.values import to_labels_or_numbers
-from precisionnet.datasets.loading.formats import OF_REGIONS
-from precisionnet.datasets.loading.joining import person_of
-from precisionnet.datasets.loading.parts import DROPPABLE, PERSON, Part, numeric
+from precisionnet.datasets.table_files import as_text
+from precisionnet.datasets.cells import to_labels_or_numbers
+from precisionnet.datasets.neuro.formats import OF_REGIONS
+from precisionnet.datasets.joining import person_of
+from precisionnet.datasets.joining import DROPPABLE, PERSON, Part, numeric
 from precisionnet.errors import InputError, did_you_mean, shown, some
 
 AUTO = "auto"

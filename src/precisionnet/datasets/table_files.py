@@ -16,8 +16,8 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet
 
-from precisionnet.datasets.files.values import MISSING_TEXT, decimal_points
-from precisionnet.datasets.files.wide_csv import read_numeric_csv
+from precisionnet.datasets.cells import MISSING_TEXT, decimal_points
+from precisionnet.datasets.csv_files import read_numeric_csv
 from precisionnet.errors import InputError, did_you_mean, some
 from precisionnet.inputs import TABLE_ENDINGS, refuse_missing_table
 

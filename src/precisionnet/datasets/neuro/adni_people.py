@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from precisionnet.datasets.files.values import to_numbers
-from precisionnet.datasets.loading.adni import scan_dates
-from precisionnet.datasets.loading.assembling import find
-from precisionnet.datasets.loading.parts import Part
-from precisionnet.datasets.loading.readers import rids
+from precisionnet.datasets.cells import to_numbers
+from precisionnet.datasets.neuro.adni import scan_dates
+from precisionnet.datasets.roles import find
+from precisionnet.datasets.joining import Part
+from precisionnet.datasets.neuro.formats import rids
 from precisionnet.errors import InputError, some
 
 DAYS_A_YEAR = 365.25

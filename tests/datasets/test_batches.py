@@ -15,9 +15,9 @@ from benchmarks.data.memory import CSV_CASE, PARQUET_CASES, measure, write_csv, 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from precisionnet.datasets.files import csv_source
-from precisionnet.datasets.files.streaming import iter_batches
-from precisionnet.datasets.files.wide_csv import read_numeric_csv
+from precisionnet.datasets import csv_files
+from precisionnet.datasets.batches import iter_batches
+from precisionnet.datasets.csv_files import read_numeric_csv
 from precisionnet.errors import InputError
 from precisionnet.estimators import GraphicalLasso
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from precisionnet.datasets.brain.atlases import ADNI_CODES, LABELS
-from precisionnet.datasets.brain.regions import is_total, parse_region, region_names
-from precisionnet.datasets.files.tables import as_text, ids_of, read_table
-from precisionnet.datasets.loading.formats import APARC, ROI_MEAN, guess_id
-from precisionnet.datasets.loading.parts import NOT_DROPPABLE, Part, numeric, region_part
+from precisionnet.datasets.neuro.regions import ADNI_CODES, LABELS
+from precisionnet.datasets.neuro.regions import is_total, parse_region, region_names
+from precisionnet.datasets.table_files import as_text, ids_of, read_table
+from precisionnet.datasets.neuro.formats import APARC, ROI_MEAN, guess_id
+from precisionnet.datasets.joining import NOT_DROPPABLE, Part, numeric, region_part
 from precisionnet.errors import InputError, some
 
 SESSION_NAMES = ("session_id", "session", "ses")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from precisionnet.datasets.brain.regions import is_total, looks_like_region
-from precisionnet.datasets.files.values import MISSING_CODE, refuse_text, to_numbers
-from precisionnet.datasets.loading.joining import match_rows, refuse_repeated
+from precisionnet.datasets.neuro.regions import is_total, looks_like_region
+from precisionnet.datasets.cells import MISSING_CODE, refuse_text, to_numbers
+from precisionnet.datasets.joining import match_rows, refuse_repeated
 from precisionnet.errors import InputError, some
 
 DROPPABLE = "leave it out with --drop {name}, correct it, or give it to --id or --site if it says who or where"

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from precisionnet.datasets.files.values import to_labels_or_numbers
-from precisionnet.datasets.loading.assembling import Roles
-from precisionnet.datasets.loading.parts import Part
-from precisionnet.datasets.loading.readers import SESSION_NAMES, read_facts
+from precisionnet.datasets.cells import to_labels_or_numbers
+from precisionnet.datasets.roles import Roles
+from precisionnet.datasets.joining import Part
+from precisionnet.datasets.neuro.formats import SESSION_NAMES, read_facts
 
 DEMOGRAPHICS = ("age", "sex", "gender", "handedness", "group", "diagnosis", "dx", "species", "strain", "education")
 

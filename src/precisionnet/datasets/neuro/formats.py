@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from precisionnet.arguments import check_choice
-from precisionnet.datasets.brain.atlases import ADNI_CODES
-from precisionnet.datasets.brain.regions import parse_region
+from precisionnet.datasets.neuro.regions import ADNI_CODES
+from precisionnet.datasets.neuro.regions import parse_region
 from precisionnet.errors import InputError
 
 APARC = re.compile(r"([lr]h)\.(.*?)\.?(thickness|area|volume|thicknessstd|meancurv|gauscurv|foldind|curvind)")

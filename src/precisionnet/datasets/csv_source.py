@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as pa_csv
 
-from precisionnet.datasets.files.values import MISSING_TEXT
+from precisionnet.datasets.cells import MISSING_TEXT
 from precisionnet.errors import InputError
 from precisionnet.inputs import refuse_missing_table
 

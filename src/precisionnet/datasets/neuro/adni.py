@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from precisionnet.arguments import check_choice
-from precisionnet.datasets.files.tables import as_text
-from precisionnet.datasets.loading.parts import Part
+from precisionnet.datasets.table_files import as_text
+from precisionnet.datasets.joining import Part
 from precisionnet.errors import InputError, some
 
 QUALITIES = {"pass": ("pass",), "partial": ("pass", "partial"), "any": ()}

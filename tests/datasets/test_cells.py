@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from precisionnet.datasets import load_participants, load_table
-from precisionnet.datasets.files.values import decimal_points, to_numbers
+from precisionnet.datasets.cells import decimal_points, to_numbers
 from precisionnet.errors import InputError
 
 ROWS = "a,b,y\n1.5,2,3\n2.5,1,4\n3.5,7,5\n"

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from precisionnet.datasets.dataset import Dataset
-from precisionnet.datasets.files.tables import DELIMITED, read_header
-from precisionnet.datasets.loading.any_table import Paths, flatten, load_regions, load_table
-from precisionnet.datasets.loading.assembling import AUTO, Roles
-from precisionnet.datasets.loading.formats import RECOGNISERS, expect
+from precisionnet.datasets.table_files import DELIMITED, read_header
+from precisionnet.datasets.tables import Paths, flatten, load_regions, load_table
+from precisionnet.datasets.roles import AUTO, Roles
+from precisionnet.datasets.neuro.formats import RECOGNISERS, expect
 from precisionnet.errors import InputError
 
 People = str | Path | pd.DataFrame | None

@@ -11,18 +11,18 @@ from typing import Any
 import pandas as pd
 
 from precisionnet.arguments import refuse_two_roles
-from precisionnet.datasets.brain.atlases import HEMISPHERES
+from precisionnet.datasets.neuro.regions import HEMISPHERES
 from precisionnet.datasets.dataset import Dataset
-from precisionnet.datasets.files.tables import read_header
-from precisionnet.datasets.loading.adni import choose_scans
-from precisionnet.datasets.loading.adni_people import with_demographics
-from precisionnet.datasets.loading.ants import pair_kirby
-from precisionnet.datasets.loading.assembling import AUTO, SITE_NAMES, Roles, assemble, find
-from precisionnet.datasets.loading.formats import OF_REGIONS, RECOGNISERS, check_format, expect, guess_id, recognise
-from precisionnet.datasets.loading.freesurfer import join_hemispheres
-from precisionnet.datasets.loading.participants import read_participants
-from precisionnet.datasets.loading.parts import Part, apart, combine, join
-from precisionnet.datasets.loading.readers import (
+from precisionnet.datasets.table_files import read_header
+from precisionnet.datasets.neuro.adni import choose_scans
+from precisionnet.datasets.neuro.adni import with_demographics
+from precisionnet.datasets.neuro.formats import pair_kirby
+from precisionnet.datasets.roles import AUTO, SITE_NAMES, Roles, assemble, find
+from precisionnet.datasets.neuro.formats import OF_REGIONS, RECOGNISERS, check_format, expect, guess_id, recognise
+from precisionnet.datasets.neuro.formats import join_hemispheres
+from precisionnet.datasets.tables import read_participants
+from precisionnet.datasets.joining import Part, apart, combine, join
+from precisionnet.datasets.neuro.formats import (
     facts_of_frame,
     read_adni,
     read_ants,

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.linalg import cholesky, eigvalsh, solve_triangular
 
 from precisionnet.datasets.dataset import Dataset
-from precisionnet.datasets.drawn.graphs import GraphName, draw_edges
+from precisionnet.datasets.graphs import GraphName, draw_edges
 from precisionnet.errors import InputError
 from precisionnet.parameters import Parameter
 from precisionnet.types import FloatArray

@@ -17,8 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from precisionnet.datasets.files.csv_source import CsvSource, NotANumber
-from precisionnet.datasets.files.values import MISSING_TEXT
+from precisionnet.datasets.csv_files import CsvSource, NotANumber
+from precisionnet.datasets.cells import MISSING_TEXT
 from precisionnet.errors import InputError, did_you_mean, shown, some
 
 LARGEST_EXACT = 2.0**53

@@ -7,9 +7,9 @@ tears a pair apart (and puts a few strangers together, which costs nothing).
 
 from __future__ import annotations
 
-from precisionnet.datasets.files.tables import as_text
-from precisionnet.datasets.loading.assembling import find
-from precisionnet.datasets.loading.parts import PERSON, Part
+from precisionnet.datasets.table_files import as_text
+from precisionnet.datasets.roles import find
+from precisionnet.datasets.joining import PERSON, Part
 
 KIRBY = "kirby"
 

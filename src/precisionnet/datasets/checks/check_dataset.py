@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from precisionnet.datasets.checks.codes import coded_target, coded_values
+from precisionnet.datasets.checks.columns import coded_target, coded_values
 from precisionnet.datasets.checks.columns import Columns, constant_columns, huge_values, missing_values, outliers
 from precisionnet.datasets.checks.finding import Finding, column_list, counted, drop_options
-from precisionnet.datasets.checks.relations import repeated_columns, repeated_rows, totals
+from precisionnet.datasets.checks.redundancy import repeated_columns, repeated_rows, totals
 from precisionnet.datasets.checks.site import site_confounding
-from precisionnet.datasets.checks.size import people, size
+from precisionnet.datasets.checks.check_dataset import people, size
 from precisionnet.datasets.checks.target import leakage, target_facts
-from precisionnet.datasets.columns import MIN_ROWS
+from precisionnet.datasets.validation import MIN_ROWS
 from precisionnet.datasets.dataset import Dataset
 from precisionnet.types import TaskName
 
