@@ -189,7 +189,7 @@ def _pandas(**options: Any) -> Callable[[], Callable[[Path], int]]:
 
 
 def _pandas_chunks() -> Callable[[Path], int]:
-    """The nearest a loop around pandas comes: chunks of rows copied into one array, again from the start after a word."""
+    """The nearest that a loop around pandas comes: chunks of rows copied into one array."""
     import pandas as pd
 
     def fill(path: Path, text: set[str]) -> int:

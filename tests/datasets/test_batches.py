@@ -37,7 +37,7 @@ def table(tmp_path):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of a few rows, so that a small table has many."""
-    monkeypatch.setattr(csv_source, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(csv_files, "BLOCK_BYTES", 64)
 
 
 def same_as_pandas(frame, text, **options):

@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from precisionnet.datasets.neuro.regions import ADNI_CODES, DESIKAN, DESTRIEUX, DKT, LABELS
-from precisionnet.datasets.neuro.regions import is_total, parse_region, reduce_regions, region_names
+from precisionnet.datasets.neuro.regions import (
+    ADNI_CODES,
+    DESIKAN,
+    DESTRIEUX,
+    DKT,
+    LABELS,
+    is_total,
+    parse_region,
+    reduce_regions,
+    region_names,
+)
 from precisionnet.errors import InputError
 
 

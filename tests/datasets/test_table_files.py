@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from precisionnet.datasets import Dataset, guess_task, refuse_unusable
-from precisionnet.datasets.table_files import read_table
 from precisionnet.datasets.cells import to_labels_or_numbers
+from precisionnet.datasets.table_files import read_table
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
+from precisionnet.datasets.cells import MISSING_CODE
 from precisionnet.datasets.csv_files import CsvSource, NotANumber
 from precisionnet.datasets.table_files import DELIMITED, find_delimiter
-from precisionnet.datasets.cells import MISSING_CODE
 from precisionnet.errors import InputError, did_you_mean, shown, some
 from precisionnet.inputs import refuse_missing_table
 from precisionnet.types import FloatArray

@@ -27,7 +27,6 @@ MISSING_TEXT = (
 )  # fmt: skip
 MISSING_CODE = -9999.0
 """A number that means missing, where nothing else in the column is anywhere near it."""
-
 _MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 _DATE = re.compile(
     r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([ T].*)?|"
@@ -39,6 +38,8 @@ _COMMA = r"[-+]?[0-9]+(,[0-9]+)?([eE][-+]?[0-9]+)?\+?"
 _THOUSANDS = r"[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+"
 MOSTLY = 0.8
 """Share of numbers from which on the rest of a column are mistakes, not labels."""
+DROPPABLE = "leave it out with --drop {name}, correct it, or give it to --id or --site if it says who or where"
+NOT_DROPPABLE = "correct it"
 
 
 class Numbers(NamedTuple):
@@ -86,6 +87,18 @@ def _from_text(column: pd.Series[Any], here: str) -> tuple[FloatArray, BoolArray
 
 def _stripped(column: pd.Series[Any]) -> pd.Series[Any]:
     return column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+
+
+def numeric(frame: pd.DataFrame, path: str, way: str = DROPPABLE) -> tuple[pd.DataFrame, list[str]]:
+    """The columns as float64, and what was read as what; text is refused by file, column and row."""
+    if all(dtype == np.float64 for dtype in frame.dtypes) and not (frame.to_numpy() == MISSING_CODE).any():
+        return frame, []  # a large table is not copied
+    read = {str(name): to_numbers(column, str(name), path) for name, column in frame.items()}
+    refuse_text(read, frame, path, way)
+    notes = [note for numbers in read.values() for note in numbers.notes]
+    if len(notes) > 3:
+        notes = [*notes[:2], f"{len(notes) - 2} more columns of {path!r} were read in such a way."]
+    return pd.DataFrame({name: numbers.values for name, numbers in read.items()}, index=frame.index), notes
 
 
 def decimal_points(frame: pd.DataFrame, path: str, *, certain: bool, spare: Collection[str] = ()) -> list[str]:

@@ -1,4 +1,4 @@
-"""From a Part to a Dataset: which fact is the target, who a row belongs to, where it was measured."""
+"""From a TablePart to a Dataset: which fact is the target, who a row belongs to, where it was measured."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from precisionnet.datasets.neuro.regions import DESIKAN, DESTRIEUX, HEMISPHERES
-from precisionnet.datasets.neuro.regions import is_total, parse_region, reduce_regions
+from precisionnet.datasets.cells import DROPPABLE, numeric, to_labels_or_numbers
 from precisionnet.datasets.dataset import Dataset
-from precisionnet.datasets.table_files import as_text
-from precisionnet.datasets.cells import to_labels_or_numbers
+from precisionnet.datasets.joining import PERSON, TablePart, person_of
 from precisionnet.datasets.neuro.formats import OF_REGIONS
-from precisionnet.datasets.joining import person_of
-from precisionnet.datasets.joining import DROPPABLE, PERSON, Part, numeric
+from precisionnet.datasets.neuro.regions import DESIKAN, DESTRIEUX, HEMISPHERES, is_total, parse_region, reduce_regions
+from precisionnet.datasets.table_files import as_text, find
 from precisionnet.errors import InputError, did_you_mean, shown, some
 
 AUTO = "auto"
@@ -23,7 +21,7 @@ SITE_NAMES = ("site", "site_id", "scanner", "scanner_id", "center", "centre")
 
 
 @dataclass(frozen=True)
-class Roles:
+class ColumnRoles:
     """What the user said of the columns. "auto": by the names that such columns have, where there is one."""
 
     target: str | None = AUTO
@@ -41,7 +39,7 @@ class Roles:
         return {name for name in (self.target, self.person, self.site, *covariates) if name is not None}
 
 
-def assemble(part: Part, roles: Roles, description: str = "") -> Dataset:
+def assemble(part: TablePart, roles: ColumnRoles, description: str = "") -> Dataset:
     """Give every column its role."""
     if isinstance(roles.covariates, str) and roles.covariates != AUTO:
         raise InputError(f"covariates must be a list of column names, got {roles.covariates!r}.")
@@ -102,21 +100,13 @@ def assemble(part: Part, roles: Roles, description: str = "") -> Dataset:
     )
 
 
-def find(name: str | None, columns: Collection[str]) -> str | None:
-    """The column of this name; where there is none, the only one that differs in case alone."""
-    if name is None or name in columns:
-        return name
-    close = [column for column in columns if column.lower() == name.lower()]
-    return close[0] if len(close) == 1 else None
-
-
 def _auto(name: str | None, candidates: Sequence[str], columns: Collection[str]) -> str | None:
     if name != AUTO or AUTO in columns:
         return name
     return next((found for candidate in candidates if (found := find(candidate, columns)) is not None), None)
 
 
-def _people(part: Part, person: pd.Series[Any] | None) -> pd.Series[Any] | None:
+def _people(part: TablePart, person: pd.Series[Any] | None) -> pd.Series[Any] | None:
     """Whose row it is: as said, else from the id; a row of nobody is its own person."""
     if person is None and PERSON in part.facts.columns:
         person = part.facts[PERSON].map(person_of)
@@ -129,7 +119,7 @@ def _people(part: Part, person: pd.Series[Any] | None) -> pd.Series[Any] | None:
     return part.ids.map(person_of).rename("person")
 
 
-def _chosen(part: Part, roles: Roles) -> pd.DataFrame:
+def _chosen(part: TablePart, roles: ColumnRoles) -> pd.DataFrame:
     """The features, without those dropped, in the order of the atlas."""
     features, original = part.features, part.original_names
     unknown = [n for n in roles.drop if n not in features and n not in original.values() and n not in part.facts]
@@ -167,7 +157,7 @@ def _chosen(part: Part, roles: Roles) -> pd.DataFrame:
     return features
 
 
-def _refuse_half(missing: list[str], part: Part) -> None:
+def _refuse_half(missing: list[str], part: TablePart) -> None:
     """All that is missing is of one hemisphere: its table was forgotten."""
     sides = {name[:2] for name in missing}
     if part.format in OF_REGIONS and len(missing) > 1 and len(sides) == 1 and sides <= set(HEMISPHERES):

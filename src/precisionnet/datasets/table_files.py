@@ -82,6 +82,14 @@ def ids_of(frame: pd.DataFrame, id_column: str, path: str | Path) -> pd.Series[A
     return ids
 
 
+def find(name: str | None, columns: Collection[str]) -> str | None:
+    """The column of this name; where there is none, the only one that differs in case alone."""
+    if name is None or name in columns:
+        return name
+    close = [column for column in columns if column.lower() == name.lower()]
+    return close[0] if len(close) == 1 else None
+
+
 def as_text(ids: pd.Series[Any]) -> pd.Series[Any]:
     """Labels as text; a whole number that passed through a float column keeps no '.0'."""
     if pd.api.types.is_float_dtype(ids.dtype) and bool(((ids.dropna() % 1 == 0) & (ids.dropna().abs() < 2**53)).all()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,31 +11,34 @@ from typing import Any
 import pandas as pd
 
 from precisionnet.arguments import refuse_two_roles
-from precisionnet.datasets.neuro.regions import HEMISPHERES
+from precisionnet.datasets.cells import numeric, to_labels_or_numbers
 from precisionnet.datasets.dataset import Dataset
-from precisionnet.datasets.table_files import read_header
-from precisionnet.datasets.neuro.adni import choose_scans
-from precisionnet.datasets.neuro.adni import with_demographics
-from precisionnet.datasets.neuro.formats import pair_kirby
-from precisionnet.datasets.roles import AUTO, SITE_NAMES, Roles, assemble, find
-from precisionnet.datasets.neuro.formats import OF_REGIONS, RECOGNISERS, check_format, expect, guess_id, recognise
-from precisionnet.datasets.neuro.formats import join_hemispheres
-from precisionnet.datasets.tables import read_participants
-from precisionnet.datasets.joining import Part, apart, combine, join
+from precisionnet.datasets.joining import TablePart, apart, combine, join
+from precisionnet.datasets.neuro.adni import choose_scans, with_demographics
 from precisionnet.datasets.neuro.formats import (
-    facts_of_frame,
+    OF_REGIONS,
+    RECOGNISERS,
+    check_format,
+    expect,
+    guess_id,
+    join_hemispheres,
+    pair_kirby,
     read_adni,
     read_ants,
-    read_facts,
     read_freesurfer,
-    read_plain,
     read_regions,
+    recognise,
 )
+from precisionnet.datasets.neuro.regions import HEMISPHERES, is_total, parse_region
+from precisionnet.datasets.roles import AUTO, SITE_NAMES, ColumnRoles, assemble
+from precisionnet.datasets.table_files import as_text, find, ids_of, read_header, read_table
 from precisionnet.errors import InputError, did_you_mean, some
 from precisionnet.inputs import refuse_missing_table
 
 Paths = str | Path | Iterable[str | Path]
 Headers = dict[str, list[str]]
+SESSION_NAMES = ("session_id", "session", "ses")
+DEMOGRAPHICS = ("age", "sex", "gender", "handedness", "group", "diagnosis", "dx", "species", "strain", "education")
 
 
 def load_table(
@@ -71,7 +74,7 @@ def load_table(
     refuse_two_roles([*named, *(("drop", name) for name in drop), *(("features", name) for name in features or ())])
     headers = {path: read_header(path) for path in flatten(paths)}
     formats = {path: _format_of(path, headers, format) for path in headers}
-    roles = _as_written(Roles(target, person, site, covariates, drop, regions, features), headers)
+    roles = _as_written(ColumnRoles(target, person, site, covariates, drop, regions, features), headers)
     if any(kind in OF_REGIONS for kind in formats.values()):
         return load_regions(headers, formats, roles, id, adni=adni)
     id = _known_id(id, headers)
@@ -85,7 +88,7 @@ def load_table(
 def load_regions(
     headers: Headers,
     formats: dict[str, str],
-    roles: Roles,
+    roles: ColumnRoles,
     id: str | None,
     participants: str | Path | pd.DataFrame | None = None,
     adni: Mapping[str, Any] | None = None,
@@ -93,8 +96,8 @@ def load_regions(
     """Tables of regions, and what the others say of their rows."""
     beside = [] if participants is None else [_participants(participants, id, roles)]
     id = _known_id(id, headers, beside)
-    by_format: dict[str, list[Part]] = {}
-    facts = list[Part]()
+    by_format: dict[str, list[TablePart]] = {}
+    facts = list[TablePart]()
     for path, header in headers.items():
         kind, text, own_id = formats[path], _text_columns(header, roles), find(id, header)
         if kind == "freesurfer":
@@ -111,7 +114,7 @@ def load_regions(
             continue
         by_format.setdefault(kind, []).append(part)
     facts += beside
-    whole = list[Part]()
+    whole = list[TablePart]()
     for kind, parts in by_format.items():
         if kind == "freesurfer":
             one = join_hemispheres(parts)
@@ -157,7 +160,7 @@ def _format_of(path: str, headers: Headers, format: str) -> str:
     return recognise(headers[path])
 
 
-def _as_written(roles: Roles, headers: Headers) -> Roles:
+def _as_written(roles: ColumnRoles, headers: Headers) -> ColumnRoles:
     """The names of the columns as the files write them, where only upper and lower case differ."""
     every = list(dict.fromkeys(name for header in headers.values() for name in header))
 
@@ -176,7 +179,7 @@ def _as_written(roles: Roles, headers: Headers) -> Roles:
     )
 
 
-def _known_id(id: str | None, headers: Headers, beside: Sequence[Part] = ()) -> str | None:
+def _known_id(id: str | None, headers: Headers, beside: Sequence[TablePart] = ()) -> str | None:
     """The id column that was named stands in a table at least."""
     every = list(dict.fromkeys(name for header in headers.values() for name in header))
     every += [str(part.ids.name) for part in beside if part.ids is not None]
@@ -187,21 +190,21 @@ def _known_id(id: str | None, headers: Headers, beside: Sequence[Part] = ()) -> 
     )
 
 
-def _text_columns(header: Sequence[str], roles: Roles) -> list[str]:
+def _text_columns(header: Sequence[str], roles: ColumnRoles) -> list[str]:
     """Labels keep their leading zeros."""
     wanted = [name for name in (roles.target, roles.person, roles.site) if name is not None]
     wanted += SITE_NAMES if roles.site == AUTO else []
     return [found for name in wanted if (found := find(name, header)) is not None]
 
 
-def _participants(source: str | Path | pd.DataFrame, id: str | None, roles: Roles) -> Part:
+def _participants(source: str | Path | pd.DataFrame, id: str | None, roles: ColumnRoles) -> TablePart:
     if isinstance(source, pd.DataFrame):
         return facts_of_frame(source, id)
     header = read_header(source)
     return read_facts(str(source), header, find(id, header), "participants", _text_columns(header, roles))
 
 
-def _plain_tables(headers: Headers, id: str | None, roles: Roles) -> Part:
+def _plain_tables(headers: Headers, id: str | None, roles: ColumnRoles) -> TablePart:
     """Plain tables, side by side."""
     if len(headers) > 1 and id is None:
         guesses = {guess_id(header) for header in headers.values()}
@@ -220,3 +223,93 @@ def _plain_tables(headers: Headers, id: str | None, roles: Roles) -> Part:
         doubt = f"Column {named!r} is named like an id and was taken for a feature: give it to --id, or rename it."
         joined = replace(joined, doubts=(*joined.doubts, doubt))
     return joined
+
+
+def read_facts(
+    path: str, header: Sequence[str], id_column: str | None, format: str, text: Collection[str] = ()
+) -> TablePart:
+    """A table about people: no features, only facts."""
+    name = id_column if id_column is not None and id_column in header else guess_id(header)
+    if name is None:
+        raise InputError(
+            f"Table {path!r} has no column that names its rows ({some(list(header))}): say which with --id."
+        )
+    frame = read_table(path, name, text)
+    notes = tuple(frame.attrs.get("notes", ()))
+    ids = with_sessions(frame.pop(name), frame)
+    return TablePart(path, format, ids, frame[[]], frame, notes=notes)
+
+
+def with_sessions(ids: pd.Series[Any], frame: pd.DataFrame) -> pd.Series[Any]:
+    """BIDS: where a column says the session, a row is a session of a person."""
+    session = next((c for c in frame.columns if str(c).lower() in SESSION_NAMES), None)
+    if session is None or ids.str.contains("_ses-").any():
+        return ids
+    label = as_text(frame[session]).astype(str).str.replace(r"^ses-", "", regex=True)
+    return (ids + "_ses-" + label).rename(str(ids.name))
+
+
+def read_plain(path: str, id_column: str | None, named: Collection[str], text: Collection[str]) -> TablePart:
+    """Any wide table: every column that was not named as something else is a feature."""
+    frame = read_table(path, id_column, text)
+    ids = None if id_column is None else ids_of(frame, id_column, path)
+    facts = [name for name in frame.columns if name in named and name != id_column]
+    features = frame.drop(columns=[*facts, *([] if id_column is None else [id_column])])
+    nameless = [c for c in features.columns if c.startswith("Unnamed: ")]
+    if nameless:
+        position = list(frame.columns).index(nameless[0]) + 1
+        raise InputError(
+            f"Column {position} of the table has no name (a row number saved along?): "
+            f"name it in the header, or leave it out with --drop {nameless[0]!r}."
+        )
+    totals = [c for c in features.columns if is_total(c)]
+    if totals and any(parse_region(c) is not None for c in features.columns):
+        features = features.drop(columns=totals)
+        frame.attrs.setdefault("notes", []).append(f"Totals of {path!r} are no features: {some(totals)} left out.")
+    values, notes = numeric(features, path)
+    return TablePart(path, "table", ids, values, frame[facts], {}, (*notes, *frame.attrs.get("notes", ())))
+
+
+def facts_of_frame(frame: pd.DataFrame, id_column: str | None) -> TablePart:
+    """The same for a table that is already in memory; an index of names will do where no column names the rows."""
+    frame = frame.copy()
+    frame.columns = [str(name) for name in frame.columns]
+    lowered = {name.lower(): name for name in frame.columns}
+    name = lowered.get(id_column.lower()) if id_column is not None else None
+    name = name or guess_id(frame.columns)
+    if name is None:
+        if frame.index.name is None and pd.api.types.is_numeric_dtype(frame.index.dtype):
+            raise InputError(
+                f"The table of participants has no column that names its rows ({some(list(frame.columns))}): say which "
+                "with id=..., or make it the index."
+            )
+        name = str(frame.index.name or "id")
+        frame = frame.reset_index(names=name)
+    frame = frame.reset_index(drop=True)
+    ids = ids_of(frame, name, "participants")
+    frame = frame.drop(columns=name)
+    return TablePart("participants", "table", with_sessions(ids, frame), frame[[]], frame)
+
+
+def read_participants(path: str, header: Sequence[str], id: str | None, roles: ColumnRoles) -> TablePart:
+    """Columns of numbers are features, unless they say who somebody is or have another role."""
+    part = read_facts(
+        path, header, id, "participants", [n for n in (roles.target, roles.site) if n is not None and n in header]
+    )
+    aside = {name.lower() for name in [*DEMOGRAPHICS, *SESSION_NAMES, *roles.named()]}
+    features: dict[str, pd.Series[float]] = {}
+    notes = list(part.notes)
+    for name, column in part.facts.items():
+        plain = str(name).lower()
+        if plain in aside or plain.startswith("site"):
+            continue
+        values, said = to_labels_or_numbers(column, path)
+        if values.dtype.kind in "if":
+            features[str(name)] = values.astype(float)
+            notes += said
+    return replace(
+        part,
+        features=pd.DataFrame(features, index=part.facts.index),
+        facts=part.facts.drop(columns=list(features)),
+        notes=tuple(notes),
+    )

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
-from precisionnet.datasets.checks.columns import MANY_ROWS, Columns
+from precisionnet.datasets.checks.columns import MANY_ROWS, ColumnSummaries
 from precisionnet.datasets.checks.finding import Finding, and_list, column_list, counted, drop_options
 from precisionnet.errors import shown
 from precisionnet.types import FloatArray, IndexArray
@@ -24,7 +24,7 @@ CHANCE = 1e-3
 """Expected number of pairs of equal rows, were the columns independent, above which a pair is no news."""
 
 
-def repeated_columns(columns: Columns) -> tuple[list[Finding], IndexArray]:
+def repeated_columns(columns: ColumnSummaries) -> tuple[list[Finding], IndexArray]:
     """Columns equal to an earlier one, or a multiple of it; and the columns without them."""
     useful = columns.useful()
     close = np.triu(_correlations(columns, useful) > 0.98, k=1)  # worth a look at all rows
@@ -55,7 +55,7 @@ def repeated_columns(columns: Columns) -> tuple[list[Finding], IndexArray]:
     return found, np.array([j for i, j in enumerate(useful) if i not in again], dtype=np.intp)
 
 
-def _correlations(columns: Columns, which: IndexArray) -> FloatArray:
+def _correlations(columns: ColumnSummaries, which: IndexArray) -> FloatArray:
     """|Pearson| of all pairs in the sampled rows; with holes, nearly that of the rows where both are known."""
     rows = columns.values[np.ix_(columns.sample, which)]
     known = ~np.isnan(rows)
@@ -81,7 +81,7 @@ def _correlation(one: FloatArray, other: FloatArray) -> float:
     return float(one @ other / norm) if norm > 0 else 0.0
 
 
-def totals(columns: Columns, which: IndexArray) -> list[Finding]:
+def totals(columns: ColumnSummaries, which: IndexArray) -> list[Finding]:
     """Columns that are a mean or sum of others, or can be computed from them in another way.
 
     A total is well predicted with weights that are all positive; a part of it needs negative ones.
@@ -142,7 +142,7 @@ def _is_total(gram: FloatArray, j: int, others: list[int]) -> bool:
     return bool(residual < 1.0 - IS_A_TOTAL and n_parts >= 3.0)
 
 
-def repeated_rows(columns: Columns, people: pd.Series[Any] | None) -> list[Finding]:
+def repeated_rows(columns: ColumnSummaries, people: pd.Series[Any] | None) -> list[Finding]:
     """Rows with the same features: a scan that was entered twice sits on both sides of a split."""
     n_rows, n_columns = columns.values.shape
     weights = np.sqrt(np.arange(2.0, n_columns + 2.0))  # so that rows that differ seldom get equal sums
@@ -185,7 +185,7 @@ def repeated_rows(columns: Columns, people: pd.Series[Any] | None) -> list[Findi
     return [Finding("warning", "repeated rows", sentence)]
 
 
-def _expected_by_chance(columns: Columns) -> float:
+def _expected_by_chance(columns: ColumnSummaries) -> float:
     """Pairs of equal rows, were the columns independent of each other."""
     log_chance = 0.0
     sample = columns.sample[:MANY_ROWS]

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from precisionnet.datasets.dataset import Dataset
+from precisionnet.datasets.neuro.formats import RECOGNISERS, expect
+from precisionnet.datasets.roles import AUTO, ColumnRoles
 from precisionnet.datasets.table_files import DELIMITED, read_header
 from precisionnet.datasets.tables import Paths, flatten, load_regions, load_table
-from precisionnet.datasets.roles import AUTO, Roles
-from precisionnet.datasets.neuro.formats import RECOGNISERS, expect
 from precisionnet.errors import InputError
 
 People = str | Path | pd.DataFrame | None
@@ -34,7 +34,7 @@ def load_freesurfer(
     Desikan-Killiany, DKT and Destrieux, in both spellings. ``participants`` is a table (file or DataFrame) of what is
     known of the people, joined by id; ``target`` is a column of it, the age where it has one and you name no other.
     """
-    return _load("freesurfer", tables, Roles(target, person, site, covariates, drop, regions), id, participants)
+    return _load("freesurfer", tables, ColumnRoles(target, person, site, covariates, drop, regions), id, participants)
 
 
 def load_ants(
@@ -53,7 +53,7 @@ def load_ants(
     Region files are read by label number (1002, ..., 2035), never by position, and named after their file. Label tables
     (Mindboggle names, with ID, SITE, SEX, AGE) are put one below the other.
     """
-    return _load("ants", tables, Roles(target, person, site, covariates, drop, regions), id, participants)
+    return _load("ants", tables, ColumnRoles(target, person, site, covariates, drop, regions), id, participants)
 
 
 def load_enigma(
@@ -68,7 +68,7 @@ def load_enigma(
     regions: str = "all",
 ) -> Dataset:
     """ENIGMA tables: ``SubjID, L_bankssts_thickavg, ..., R_insula_thickavg``, then totals, which are left out."""
-    return _load("enigma", tables, Roles(target, person, site, covariates, drop, regions), id, participants)
+    return _load("enigma", tables, ColumnRoles(target, person, site, covariates, drop, regions), id, participants)
 
 
 def load_adni(
@@ -91,7 +91,7 @@ def load_adni(
     ``demographics`` is ADNIMERGE or PTDEMOG; ``age`` is then the age at the scan.
     """
     chosen = {"phase": phase, "quality": quality, "scans": scans}
-    roles = Roles(target, None, site, covariates, drop, regions)
+    roles = ColumnRoles(target, None, site, covariates, drop, regions)
     return _load("adni", [table], roles, "RID", demographics, chosen)
 
 
@@ -108,7 +108,7 @@ def load_participants(
 def _load(
     format: str,
     tables: Sequence[Paths],
-    roles: Roles,
+    roles: ColumnRoles,
     id: str | None,
     participants: People,
     adni: dict[str, Any] | None = None,

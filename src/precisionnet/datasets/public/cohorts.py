@@ -10,14 +10,12 @@ import pandas as pd
 
 from precisionnet.arguments import check_choice
 from precisionnet.datasets.dataset import Dataset
-from precisionnet.datasets.table_files import read_header, read_table
-from precisionnet.datasets.neuro.formats import pair_kirby
-from precisionnet.datasets.roles import Roles, assemble
-from precisionnet.datasets.neuro.formats import join_hemispheres
-from precisionnet.datasets.joining import Part, combine, join
-from precisionnet.datasets.neuro.formats import read_freesurfer, read_regions
+from precisionnet.datasets.joining import TablePart, combine, join
+from precisionnet.datasets.neuro.formats import join_hemispheres, pair_kirby, read_freesurfer, read_regions
 from precisionnet.datasets.public.fetching import fetch_files
 from precisionnet.datasets.public.registry import describe
+from precisionnet.datasets.roles import ColumnRoles, assemble
+from precisionnet.datasets.table_files import read_header, read_table
 from precisionnet.errors import InputError
 
 SEXES = {"1": "M", "2": "F"}
@@ -50,8 +48,8 @@ def fetch_abide(
             "site": table["SITE_ID"],
         }
     )
-    joined = join(thickness, Part(people, "table", table["SUB_ID"], table[[]], facts))
-    roles = Roles(target, regions=regions, covariates=[name for name in ABIDE_TARGETS if name != target])
+    joined = join(thickness, TablePart(people, "table", table["SUB_ID"], table[[]], facts))
+    roles = ColumnRoles(target, regions=regions, covariates=[name for name in ABIDE_TARGETS if name != target])
     # How the two files write their ids, and that their mean is no feature, is no news to whoever fetches them.
     return assemble(replace(joined, notes=()), roles, describe("abide"))
 
@@ -79,4 +77,4 @@ def fetch_ants_mindboggle(
     part = pair_kirby(combine(parts))
     facts = part.facts.rename(columns={"AGE": "age", "SEX": "sex", "SITE": "site", "VOLUME": "brain_volume"})
     facts = facts.assign(sex=facts["sex"].map(SEXES))
-    return assemble(replace(part, facts=facts), Roles(target="age"), describe("ants_mindboggle"))
+    return assemble(replace(part, facts=facts), ColumnRoles(target="age"), describe("ants_mindboggle"))
