@@ -316,8 +316,8 @@ def test_the_target_among_the_covariates_gets_a_warning(study):
 
 BAD_FIT = {
     "no site": ({"site": None}, "ComBat.fit needs site"),
-    "one label": ({"site": "north"}, "site must hold one label a row"),
-    "two columns": ({"site": np.zeros((110, 2))}, "site must hold one label a row"),
+    "one label": ({"site": "north"}, "site must hold one label per row"),
+    "two columns": ({"site": np.zeros((110, 2))}, "site must hold one label per row"),
     "short": ({"site": ["a"] * 109}, "site has 109 labels and X has 110 rows"),
     "NaN": ({"site": [None, np.nan] + ["a"] * 108}, r"site is missing in 2 of 110 rows \(row 1 is the first"),
     "every row a site": ({"site": list(range(110))}, "n_samples=110 rows for 110 sites"),

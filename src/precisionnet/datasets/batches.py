@@ -1,7 +1,7 @@
 """Tables larger than memory: a batch of rows at a time, as ``GraphicalLasso.partial_fit`` takes them.
 
 Memory depends on ``batch_rows`` and the number of columns, not on the number of rows, nor on how a parquet file was cut
-into row groups: its pages are read through small buffers, one a column, instead of a row group at once.
+into row groups: its pages are read through small buffers, one per column, instead of a row group at once.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
+from precisionnet.arguments import check_choice, check_count
 from precisionnet.datasets.cells import MISSING_CODE
 from precisionnet.datasets.csv_files import CsvSource, NotANumber
-from precisionnet.datasets.table_files import DELIMITED, find_delimiter
+from precisionnet.datasets.table_files import DELIMITED, check_names, find_delimiter
 from precisionnet.errors import InputError, did_you_mean, shown, some
 from precisionnet.inputs import refuse_missing_table
 from precisionnet.types import FloatArray
@@ -40,22 +41,53 @@ def iter_batches(
     delimiter: str | None = None,
     decimal: str = ".",
 ) -> Iterator[pd.DataFrame]:
-    """Batches of ``batch_rows`` rows (the last may have fewer) of a parquet, csv or tsv file, all columns float64.
+    """Read a parquet, csv or tsv file batch by batch, as ``GraphicalLasso.partial_fit`` takes it.
 
-    ``columns`` are read in the order given (None: all in the file), but for those in ``drop``. Text and infinity are
-    refused by file, column and row, and so are missing values (-9999 among them, where nothing else of the column in
-    its batch is near it) unless ``missing="keep"`` makes them NaN. The index counts the rows of the file from 0.
-    ``delimiter`` (by default the one that fits) and ``decimal`` are for text.
+    Memory depends on ``batch_rows`` and the number of columns, not on the number of rows. Text and infinity are refused
+    by file, column and row.
 
-    >>> for batch in iter_batches("table.parquet", drop=["id"]):  # doctest: +SKIP
-    ...     model.partial_fit(batch)
+    Parameters
+    ----------
+    path : str or Path
+        The file. Its ending says what it is: .parquet, .pq, .csv, .tsv, .tab, .txt or .dat.
+    columns : sequence of str or None, default=None
+        Columns to read, in this order; None reads all.
+    drop : sequence of str, default=()
+        Columns to leave out.
+    batch_rows : int, default=10_000
+        Rows per batch; the last one may have fewer.
+    missing : {"error", "keep"}, default="error"
+        Refuse missing values, or keep them as NaN. -9999 counts as missing where nothing else of the column in its
+        batch is near it.
+    delimiter : str or None, default=None
+        What separates the cells of a text file; None finds out.
+    decimal : str, default="."
+        The decimal point of a text file.
+
+    Returns
+    -------
+    iterator of pandas.DataFrame
+        Batches with float64 columns. The index counts the rows of the file from 0.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pd.DataFrame({"id": ["p", "q", "r"], "a": [1, 2, 3], "b": [4, 5, 6]}).to_csv(f"{folder}/t.csv", index=False)
+    ...     [batch.shape for batch in iter_batches(f"{folder}/t.csv", drop=["id"], batch_rows=2)]
+    [(2, 2), (1, 2)]
     """
+    if not isinstance(path, str | Path):
+        raise InputError(f"path must be the path of a table, got {shown(path)}.")
     path = Path(path)
     refuse_missing_table(path)
-    if isinstance(batch_rows, bool) or not isinstance(batch_rows, int | np.integer) or batch_rows < 1:
-        raise InputError(f"batch_rows must be a whole number from 1 on, got {batch_rows!r}.")
-    if missing not in ("error", "keep"):
-        raise InputError(f"missing must be 'error' or 'keep', got {missing!r}.")
+    check_count("batch_rows", batch_rows, 1)
+    check_choice("missing", missing, ("error", "keep"))
+    for name, mark in (("delimiter", delimiter), ("decimal", decimal)):
+        if not (isinstance(mark, str) and len(mark) == 1 and mark.isascii()) and (name, mark) != ("delimiter", None):
+            raise InputError(f"{name} must be one character, such as ',' or ';', got {mark!r}.")
+    drop = check_names("drop", drop) or []
+    columns = check_names("columns", columns)
     ending = path.suffix.lower()
     if ending in PARQUET:
         names, stream = _parquet(path, columns, drop)
@@ -113,8 +145,6 @@ def _delimited(
 def _choose(
     path: Path, names: Sequence[str], columns: Sequence[str] | None, drop: Sequence[str], usual: Sequence[str]
 ) -> list[str]:
-    columns = [columns] if isinstance(columns, str) else columns
-    drop = [drop] if isinstance(drop, str) else drop
     for option, asked in (("columns", columns or ()), ("drop", drop)):
         for name in asked:
             if name not in names:
@@ -134,7 +164,10 @@ def _choose(
 def _frames(path: Path, names: list[str], stream: Stream, batch_rows: int, missing: str) -> Iterator[pd.DataFrame]:
     """Cut what arrives into batches of the size asked for."""
     first = filled = 0
-    block = np.empty((len(names), batch_rows))
+    try:
+        block = np.empty((len(names), batch_rows))
+    except (MemoryError, ValueError) as error:
+        raise InputError(f"batch_rows={batch_rows} is more than memory holds: lower it.") from error
     try:
         for arrived in stream():
             taken = 0

@@ -38,7 +38,7 @@ _COMMA = r"[-+]?[0-9]+(,[0-9]+)?([eE][-+]?[0-9]+)?\+?"
 _THOUSANDS = r"[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+"
 MOSTLY = 0.8
 """Share of numbers from which on the rest of a column are mistakes, not labels."""
-DROPPABLE = "leave it out with --drop {name}, correct it, or give it to --id or --site if it says who or where"
+DROPPABLE = "leave it out with drop=[{name}], correct it, or name it with id= or site= if it says who or where"
 NOT_DROPPABLE = "correct it"
 
 

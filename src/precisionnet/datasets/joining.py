@@ -93,7 +93,7 @@ def join(left: TablePart, right: TablePart) -> TablePart:
     """Rows that both have; features and facts side by side."""
     if left.ids is None or right.ids is None:
         nameless = left if left.ids is None else right
-        raise InputError(f"Table {nameless.path!r} has no id to join it by: name the id column with --id.")
+        raise InputError(f"Table {nameless.path!r} has no id to join it by: name the id column with id=.")
     right_ids = right.ids
     if len(left.features.columns) and len(right.features.columns):
         refuse_repeated(left.ids, left.path)

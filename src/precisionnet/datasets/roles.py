@@ -1,19 +1,20 @@
-"""From a TablePart to a Dataset: which fact is the target, who a row belongs to, where it was measured."""
+"""Which column is what: the target, the person, the site, covariates, features; from a TablePart to a Dataset."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
+from precisionnet.arguments import check_switch
 from precisionnet.datasets.cells import DROPPABLE, numeric, to_labels_or_numbers
 from precisionnet.datasets.dataset import Dataset
 from precisionnet.datasets.joining import PERSON, TablePart, person_of
 from precisionnet.datasets.neuro.formats import OF_REGIONS
 from precisionnet.datasets.neuro.regions import DESIKAN, DESTRIEUX, HEMISPHERES, is_total, parse_region, reduce_regions
-from precisionnet.datasets.table_files import as_text, find
+from precisionnet.datasets.table_files import as_text, check_names, find
 from precisionnet.errors import InputError, did_you_mean, shown, some
 
 AUTO = "auto"
@@ -32,6 +33,18 @@ class ColumnRoles:
     regions: str = "all"
     features: Sequence[str] | None = None
     """Exactly these features, in this order."""
+    complete_rows: bool = False
+    """Leave out rows in which a feature or the target is missing."""
+
+    def __post_init__(self) -> None:
+        for name in ("target", "person", "site"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise InputError(f"{name} must be the name of a column, got {shown(value)}: give it as text.")
+        check_names("drop", self.drop)
+        check_names("features", self.features)
+        check_names("covariates", self.covariates)
+        check_switch("complete_rows", self.complete_rows)
 
     def named(self) -> set[str]:
         """Every column the user named as something other than a feature."""
@@ -64,19 +77,19 @@ def assemble(part: TablePart, roles: ColumnRoles, description: str = "") -> Data
     target = _auto(roles.target, ("age",), facts.columns)
     y = None
     if target is not None:
-        column = fact(target, "--target")
+        column = fact(target, "target=")
         y, said = to_labels_or_numbers(column, part.source(str(column.name)), refuse_mixed=True)
         notes += said
     site_name = _auto(roles.site, SITE_NAMES, [c for c in facts.columns if c not in taken])
-    site = None if site_name is None else as_text(fact(site_name, "--site")).rename("site")
-    groups = _people(part, None if roles.person is None else fact(roles.person, "--person"))
+    site = None if site_name is None else as_text(fact(site_name, "site=")).rename("site")
+    groups = _people(part, None if roles.person is None else fact(roles.person, "person="))
     if roles.covariates == AUTO:
         others = [facts[c] for c in facts.columns if c not in taken and c not in roles.drop and c != PERSON]
         measured = [str(c.name) for c in others if not is_total(str(c.name))]
         if measured and part.format in OF_REGIONS:
             notes.append(f"Regions are the features; kept as covariates: {some(measured)}.")
     else:
-        others = [fact(name, "--covariate") for name in roles.covariates]
+        others = [fact(name, "covariates=") for name in roles.covariates]
     read = {str(c.name): to_labels_or_numbers(c, part.source(str(c.name))) for c in others}
     notes += _at_most(3, [note for _, said in read.values() for note in said])
     covariates = pd.DataFrame({n: values for n, (values, _) in read.items()}, index=facts.index)
@@ -86,7 +99,7 @@ def assemble(part: TablePart, roles: ColumnRoles, description: str = "") -> Data
         )
     X = features.drop(columns=[c for c in features.columns if c in taken])
     notes += _missing_note(X, y)
-    return Dataset(
+    data = Dataset(
         X.set_axis(index),
         None if y is None else y.set_axis(index),
         None if groups is None else groups.set_axis(index),
@@ -98,6 +111,16 @@ def assemble(part: TablePart, roles: ColumnRoles, description: str = "") -> Data
         {name: part.original_names.get(name, name) for name in X.columns},
         part.measure,
     )
+    return _complete(data, part.path) if roles.complete_rows else data
+
+
+def _complete(data: Dataset, path: str) -> Dataset:
+    kept = data.without_missing()
+    if not len(kept):
+        raise InputError(f"No row of {path!r} is complete: leave out columns with gaps with drop=.")
+    lost = len(data) - len(kept)
+    said = f"{lost} of {len(data)} rows are not complete and were left out."
+    return replace(kept, notes=(*data.notes, said)) if lost else kept
 
 
 def _auto(name: str | None, candidates: Sequence[str], columns: Collection[str]) -> str | None:
@@ -126,7 +149,7 @@ def _chosen(part: TablePart, roles: ColumnRoles) -> pd.DataFrame:
     if unknown:
         every = [*features.columns, *part.facts.columns]
         raise InputError(
-            f"There is no column {unknown[0]!r}{did_you_mean(unknown[0], every)}: --drop must name one of the table's "
+            f"There is no column {unknown[0]!r}{did_you_mean(unknown[0], every)}: drop= must name one of the table's "
             f"columns ({some(every)})."
         )
     if roles.features is not None:

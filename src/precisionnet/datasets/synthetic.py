@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import cholesky, eigvalsh, solve_triangular
 
-from precisionnet.datasets.dataset import Dataset
+from precisionnet.datasets.dataset import Dataset, generator
 from precisionnet.datasets.graphs import GraphName, draw_edges
 from precisionnet.errors import InputError
 from precisionnet.parameters import Parameter
@@ -43,35 +43,98 @@ PARAMETERS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SyntheticDataset(Dataset):
-    """Drawn rows and the truth behind them, which stays whole when rows are taken or split."""
+    """Drawn rows and the truth behind them, which stays whole when rows are taken or split.
+
+    Parameters
+    ----------
+    X : pandas.DataFrame of shape (n_rows, n_columns)
+        Gaussian rows.
+    y : pandas.Series
+        ``X @ coefficients`` and noise, or classes cut from that.
+    groups : pandas.Series or None, default=None
+        As in ``Dataset``; drawn rows have none.
+    site : pandas.Series or None, default=None
+        As in ``Dataset``; drawn rows have none.
+    covariates : pandas.DataFrame or None, default=None
+        As in ``Dataset``; drawn rows have none.
+    description : str, default=""
+        How the rows were drawn.
+    notes : tuple of str, default=()
+        Where the density is not the one asked for.
+    doubts : tuple of str, default=()
+        As in ``Dataset``.
+    original_names : mapping of str to str, default={}
+        As in ``Dataset``.
+    measure : str, default=""
+        As in ``Dataset``.
+    theta_true : ndarray of shape (n_columns, n_columns)
+        The precision that the rows were drawn from.
+    coefficients : ndarray of shape (n_columns,)
+        Weights ``w`` of the target.
+    graph : str
+        Family of the graph of ``theta_true``; "given" where its edges were given.
+
+    Examples
+    --------
+    >>> data = make_gaussian_regression(n_samples=30, n_features=4, graph="chain", random_state=0)
+    >>> data.graph, data.theta_true.shape
+    ('chain', (4, 4))
+    """
 
     y: pd.Series[Any]
     theta_true: FloatArray = field(kw_only=True)
-    """The precision that the rows were drawn from."""
     coefficients: FloatArray = field(kw_only=True)
-    """w: the target is w'x and noise, or classes cut from it."""
     graph: str = field(kw_only=True)
-    """The family of theta_true's graph; ``"given"`` where its edges were."""
 
     @property
     def density(self) -> float:
-        """||theta_true||_0 / N^2, what the family made of the sparsity asked for."""
+        """Share of non-zero entries of ``theta_true``, the diagonal included.
+
+        Returns
+        -------
+        float
+            ``||theta_true||_0 / N^2``.
+        """
         return float(np.count_nonzero(self.theta_true)) / self.theta_true.size
 
 
 def make_sparse_precision(
     n_features: int,
     sparsity: float | None,
-    rng: np.random.Generator,
+    rng: np.random.Generator | int | None,
     condition_number: float = 10.0,
     graph: GraphName | Any = "random",
 ) -> FloatArray:
-    """Symmetric positive definite, with the graph, condition number and share of non-zero entries asked for.
+    """Draw a sparse precision with the graph, condition number and share of non-zero entries asked for.
 
-    The values of the edges are uniform in +-[0.5, 1]; the diagonal is then raised until the condition number is the one
-    asked for (without an edge it is 1), and the whole scaled to unit mean variance. ``graph`` and ``sparsity`` are
-    those of ``make_gaussian_regression``.
+    The values of the edges are uniform in +-[0.5, 1]. The diagonal is then raised until the condition number is the one
+    asked for (without an edge it is 1), and the whole scaled to unit mean variance.
+
+    Parameters
+    ----------
+    n_features : int
+        Rows and columns of the matrix.
+    sparsity : float or None
+        Share of non-zero entries, the diagonal included; None takes the usual one of the graph's family.
+    rng : numpy.random.Generator, int or None
+        Source of randomness, or its seed.
+    condition_number : float, default=10.0
+        Largest over smallest eigenvalue.
+    graph : str or array-like of shape (n_edges, 2), default="random"
+        Family of the graph, as in ``make_gaussian_regression``, or its edges.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_features)
+        Symmetric and positive definite.
+
+    Examples
+    --------
+    >>> theta = make_sparse_precision(5, None, 0, graph="chain")
+    >>> int((theta != 0).sum())
+    13
     """
+    rng = generator("rng", rng)
     _check("n_features", n_features)
     _check("condition_number", condition_number)
     _check_sparsity(sparsity)
@@ -97,11 +160,10 @@ def make_gaussian_regression(
     condition_number: float = 10.0,
     random_state: int | None = None,
 ) -> SyntheticDataset:
-    """x ~ N(0, inverse of theta_true), y = w'x + noise, w ~ N(0, I), with signal variance ``snr`` times the noise's.
+    """Draw Gaussian rows from a sparse precision, and a linear target with noise.
 
-    ``graph`` is the family of theta_true's graph, and ``sparsity`` its share of non-zero entries, the diagonal
-    included (``density`` says what came out; a family that has it only nearly leaves a note, and one that cannot have
-    it refuses). By default it is the family's own:
+    ``x ~ N(0, inverse of theta_true)`` and ``y = w'x + noise`` with ``w ~ N(0, I)``. What ``sparsity`` decides, and
+    what holds without it, depends on the family:
 
     ============= ============================================== =====================================
     graph         sparsity decides                               by default
@@ -109,19 +171,43 @@ def make_gaussian_regression(
     random        the number of edges, uniform over all pairs    0.2
     chain         nothing: (3N - 2) / N^2                        each feature joined to the next
     banded        the bandwidth                                  2
-    hub           the number of edges, all of them at a hub      one hub for ten features, one hub each
+    hub           the number of edges, all of them at a hub      one hub for ten features, each joined to one
     block         the size of the complete blocks                a fifth of the features
     small_world   the number of neighbours on the ring           4, a tenth of the edges rewired
     ============= ============================================== =====================================
 
-    ``graph`` may also be the edges themselves, pairs of column positions (n_edges, 2).
+    Parameters
+    ----------
+    n_samples : int, default=100
+        Rows to draw.
+    n_features : int, default=20
+        Columns to draw.
+    graph : str or array-like of shape (n_edges, 2), default="random"
+        Family of the graph of ``theta_true``, see above, or its edges as pairs of column positions.
+    sparsity : float or None, default=None
+        Share of non-zero entries of ``theta_true``, the diagonal included. A family that comes only near to it leaves a
+        note, and one that cannot have it refuses. None takes the usual one.
+    snr : float, default=10.0
+        Variance of the signal over that of the noise.
+    condition_number : float, default=10.0
+        Largest over smallest eigenvalue of ``theta_true``.
+    random_state : int or None, default=None
+        Seed.
+
+    Returns
+    -------
+    SyntheticDataset
+        Rows, target, and the truth: ``theta_true`` and ``coefficients``.
+
+    Examples
+    --------
+    >>> data = make_gaussian_regression(n_samples=50, n_features=10, graph="chain", random_state=0)
+    >>> data.X.shape, round(data.density, 2)
+    ((50, 10), 0.28)
     """
     _check("n_samples", n_samples)
     _check("snr", snr)
-    try:
-        rng = np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"random_state must be None or a whole number from 0 on, got {random_state!r}.") from error
+    rng = generator("random_state", random_state)
     theta = make_sparse_precision(n_features, sparsity, rng, condition_number, graph)
     # theta = L L', so x = L'^-1 z has covariance theta^-1.
     factor = cholesky(theta, lower=True)
@@ -152,9 +238,39 @@ def make_gaussian_classification(
     condition_number: float = 10.0,
     random_state: int | None = None,
 ) -> SyntheticDataset:
-    """The rows of ``make_gaussian_regression``, its y cut into ``n_classes`` classes 0, 1, ... from low to high.
+    """Draw the rows of ``make_gaussian_regression`` and cut its target into classes 0, 1, ... from low to high.
 
     The cuts are quantiles of the rows drawn, so classes differ in size by one row at most.
+
+    Parameters
+    ----------
+    n_samples : int, default=100
+        Rows to draw.
+    n_features : int, default=20
+        Columns to draw.
+    n_classes : int, default=2
+        Classes to cut the target into.
+    graph : str or array-like of shape (n_edges, 2), default="random"
+        As in ``make_gaussian_regression``.
+    sparsity : float or None, default=None
+        As in ``make_gaussian_regression``.
+    snr : float, default=10.0
+        As in ``make_gaussian_regression``.
+    condition_number : float, default=10.0
+        As in ``make_gaussian_regression``.
+    random_state : int or None, default=None
+        Seed.
+
+    Returns
+    -------
+    SyntheticDataset
+        Rows, classes, and the truth: ``theta_true`` and ``coefficients``.
+
+    Examples
+    --------
+    >>> data = make_gaussian_classification(n_samples=9, n_features=4, n_classes=3, random_state=0)
+    >>> sorted(data.y)
+    [0, 0, 0, 1, 1, 1, 2, 2, 2]
     """
     _check("n_samples", n_samples)
     _check("n_classes", n_classes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import pyarrow.parquet
 
 from precisionnet.datasets.cells import MISSING_TEXT, decimal_points
 from precisionnet.datasets.csv_files import read_numeric_csv
-from precisionnet.errors import InputError, did_you_mean, some
+from precisionnet.errors import InputError, did_you_mean, shown, some
 from precisionnet.inputs import TABLE_ENDINGS, refuse_missing_table
 
 DELIMITED = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t", ".dat": "\t"}
@@ -70,7 +70,7 @@ def ids_of(frame: pd.DataFrame, id_column: str, path: str | Path) -> pd.Series[A
     if id_column not in frame.columns:
         raise InputError(
             f"Table {str(path)!r} has no id column {id_column!r}{did_you_mean(id_column, frame.columns)}; it "
-            f"has {some(list(frame.columns))}: name one of them with --id, or check how the columns are separated."
+            f"has {some(list(frame.columns))}: name one of them with id=, or check how the columns are separated."
         )
     ids = as_text(frame[id_column])
     empty = ids.isna() | (ids == "")
@@ -80,6 +80,17 @@ def ids_of(frame: pd.DataFrame, id_column: str, path: str | Path) -> pd.Series[A
             f"(row {int(empty.to_numpy().argmax()) + 1} is the first): fill it in or remove those rows."
         )
     return ids
+
+
+def check_names(option: str, names: Any) -> list[str] | None:
+    """Return column names as a list: one name may be given by itself, None stays None."""
+    if names is None:
+        return None
+    listed = [names] if isinstance(names, str) else list(names) if isinstance(names, Iterable) else [names]
+    wrong = [name for name in listed if not isinstance(name, str)]
+    if wrong:
+        raise InputError(f"{option} must name columns, got {shown(wrong[0])}: give their names as text.")
+    return listed
 
 
 def find(name: str | None, columns: Collection[str]) -> str | None:

@@ -31,8 +31,8 @@ from precisionnet.datasets.neuro.formats import (
 )
 from precisionnet.datasets.neuro.regions import HEMISPHERES, is_total, parse_region
 from precisionnet.datasets.roles import AUTO, SITE_NAMES, ColumnRoles, assemble
-from precisionnet.datasets.table_files import as_text, find, ids_of, read_header, read_table
-from precisionnet.errors import InputError, did_you_mean, some
+from precisionnet.datasets.table_files import as_text, check_names, find, ids_of, read_header, read_table
+from precisionnet.errors import InputError, did_you_mean, shown, some
 from precisionnet.inputs import refuse_missing_table
 
 Paths = str | Path | Iterable[str | Path]
@@ -53,28 +53,71 @@ def load_table(
     regions: str = "all",
     features: Sequence[str] | None = None,
     adni: Mapping[str, Any] | None = None,
+    complete_rows: bool = False,
 ) -> Dataset:
-    """Any wide csv, tsv, parquet or xlsx table; several are joined on their ids.
+    """Load any wide csv, tsv, parquet or xlsx table; several are joined on their ids.
 
-    Each table is recognised by its header (``format="auto"``) or taken for what you say: ``"freesurfer"``, ``"ants"``,
-    ``"adni"``, ``"enigma"``, ``"participants"``, ``"regions"`` (any table with columns named after cortical regions)
-    or ``"table"``. Where one of the tables holds regions, these are the features and everything else is known of the
-    rows (target, site, covariates). In a plain table every column that is not named as ``target``, ``id``, ``person``,
-    ``site`` or among ``covariates`` and ``drop`` is a feature; ``features`` names them one by one instead.
+    Where one of the tables holds cortical regions, these are the features and everything else is known of the rows
+    (target, site, covariates). In a plain table every column is a feature that is not named as something else.
 
-    ``person`` says who a row belongs to (several scans of one person stay on one side of every split); without it the
-    ids do. ``regions="dkt62"`` keeps the 62 regions of the DKT protocol out of Desikan-Killiany's 68. ``adni`` says
-    which scans of an ADNI table to keep, as ``load_adni`` does (``{"phase": None, "quality": "any", "scans": "all"}``
-    keeps all).
+    Parameters
+    ----------
+    *paths : str, Path or iterable of them
+        The files.
+    target : str or None, default=None
+        Column to predict.
+    id : str or None, default=None
+        Column that names the rows; None guesses it where tables are joined.
+    person : str or None, default=None
+        Column that says who a row belongs to. Rows of one person stay on one side of every split. None takes the
+        person from the id.
+    site : str or None, default="auto"
+        Column that says where a row was measured; "auto" takes one named like a site, None none.
+    covariates : sequence of str or "auto", default="auto"
+        What else to keep of the rows; "auto" keeps every column that is nothing else.
+    drop : sequence of str, default=()
+        Columns to leave out.
+    format : str, default="auto"
+        "freesurfer", "ants", "adni", "enigma", "participants", "regions" (any table with columns named after cortical
+        regions) or "table"; "auto" recognises each table by its header.
+    regions : {"all", "dkt62"}, default="all"
+        Keep all regions, or the 62 of the DKT protocol out of Desikan-Killiany's 68.
+    features : sequence of str or None, default=None
+        Exactly these columns as features, in this order; None takes all that are nothing else.
+    adni : mapping or None, default=None
+        Which scans of an ADNI table to keep, as the parameters of ``load_adni`` do:
+        ``{"phase": None, "quality": "any", "scans": "all"}`` keeps all.
+    complete_rows : bool, default=False
+        Leave out rows in which a feature or the target is missing.
+
+    Returns
+    -------
+    Dataset
+        Features, target and the rest; ``notes`` say what was read as something else.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or a column is missing or holds text. The sentence says where and what to do.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = pd.DataFrame({"id": ["p", "q"], "a": [1.5, 2.5], "b": [0.5, 0.1], "age": [30, 40]})
+    ...     table.to_csv(f"{folder}/table.csv", index=False)
+    ...     load_table(f"{folder}/table.csv", target="age", id="id")
+    Dataset(2 rows, 2 columns, 2 people, target 'age')
     """
     check_format(format)
-    drop = [drop] if isinstance(drop, str) else list(drop)
-    features = [features] if isinstance(features, str) else features
+    features, drop = check_names("features", features), check_names("drop", drop) or []
+    if id is not None and not isinstance(id, str):
+        raise InputError(f"id must be the name of a column, got {shown(id)}: give it as text.")
     named = [("target", target), ("id", id), ("site", None if site == AUTO else site)]
     refuse_two_roles([*named, *(("drop", name) for name in drop), *(("features", name) for name in features or ())])
     headers = {path: read_header(path) for path in flatten(paths)}
     formats = {path: _format_of(path, headers, format) for path in headers}
-    roles = _as_written(ColumnRoles(target, person, site, covariates, drop, regions, features), headers)
+    roles = _as_written(ColumnRoles(target, person, site, covariates, drop, regions, features, complete_rows), headers)
     if any(kind in OF_REGIONS for kind in formats.values()):
         return load_regions(headers, formats, roles, id, adni=adni)
     id = _known_id(id, headers)
@@ -138,7 +181,11 @@ def flatten(paths: Iterable[Paths]) -> list[str]:
     """One list of files from paths and lists of paths."""
     if any(isinstance(given, pd.DataFrame) for given in paths):
         raise InputError("A data frame was given where a path should be: make a Dataset(X, y) of it, or save it first.")
-    files = [p for given in paths for p in ([given] if isinstance(given, str | Path) else list(given))]
+    listed = [[given] if isinstance(given, str | Path) or not isinstance(given, Iterable) else given for given in paths]
+    files = [path for several in listed for path in several]
+    if any(not isinstance(path, str | Path) for path in files):
+        wrong = next(path for path in files if not isinstance(path, str | Path))
+        raise InputError(f"The path of a table was expected, got {shown(wrong)}: give it as text or as a Path.")
     if not files:
         raise InputError("No table was given: pass the path of at least one.")
     twice = [str(p) for p in dict.fromkeys(files) if files.count(p) > 1]
@@ -186,7 +233,7 @@ def _known_id(id: str | None, headers: Headers, beside: Sequence[TablePart] = ()
     if id is None or find(id, every) is not None:
         return id
     raise InputError(
-        f"No table has a column {id!r}{did_you_mean(id, every)}: --id must name one of their columns ({some(every)})."
+        f"No table has a column {id!r}{did_you_mean(id, every)}: id= must name one of their columns ({some(every)})."
     )
 
 
@@ -211,7 +258,7 @@ def _plain_tables(headers: Headers, id: str | None, roles: ColumnRoles) -> Table
         id = guesses.pop() if len(guesses) == 1 else None
         if id is None:
             raise InputError(
-                f"{len(headers)} tables were given, but no id to join them on: name the id column with --id."
+                f"{len(headers)} tables were given, but no id to join them on: name the id column with id=."
             )
     aside = {*roles.named(), *roles.drop}
     if roles.features is not None:
@@ -220,7 +267,7 @@ def _plain_tables(headers: Headers, id: str | None, roles: ColumnRoles) -> Table
     joined = functools.reduce(join, parts)
     named = guess_id(joined.features.columns)
     if id is None and named is not None and roles.features is None:
-        doubt = f"Column {named!r} is named like an id and was taken for a feature: give it to --id, or rename it."
+        doubt = f"Column {named!r} is named like an id and was taken for a feature: name it with id=, or rename it."
         joined = replace(joined, doubts=(*joined.doubts, doubt))
     return joined
 
@@ -231,9 +278,7 @@ def read_facts(
     """A table about people: no features, only facts."""
     name = id_column if id_column is not None and id_column in header else guess_id(header)
     if name is None:
-        raise InputError(
-            f"Table {path!r} has no column that names its rows ({some(list(header))}): say which with --id."
-        )
+        raise InputError(f"Table {path!r} has no column that names its rows ({some(list(header))}): name one with id=.")
     frame = read_table(path, name, text)
     notes = tuple(frame.attrs.get("notes", ()))
     ids = with_sessions(frame.pop(name), frame)
@@ -260,7 +305,7 @@ def read_plain(path: str, id_column: str | None, named: Collection[str], text: C
         position = list(frame.columns).index(nameless[0]) + 1
         raise InputError(
             f"Column {position} of the table has no name (a row number saved along?): "
-            f"name it in the header, or leave it out with --drop {nameless[0]!r}."
+            f"name it in the header, or leave it out with drop=[{nameless[0]!r}]."
         )
     totals = [c for c in features.columns if is_total(c)]
     if totals and any(parse_region(c) is not None for c in features.columns):
@@ -280,8 +325,8 @@ def facts_of_frame(frame: pd.DataFrame, id_column: str | None) -> TablePart:
     if name is None:
         if frame.index.name is None and pd.api.types.is_numeric_dtype(frame.index.dtype):
             raise InputError(
-                f"The table of participants has no column that names its rows ({some(list(frame.columns))}): say which "
-                "with id=..., or make it the index."
+                f"The table of participants has no column that names its rows ({some(list(frame.columns))}): name one "
+                "with id=, or make it the index."
             )
         name = str(frame.index.name or "id")
         frame = frame.reset_index(names=name)

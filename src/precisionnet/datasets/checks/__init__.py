@@ -1,4 +1,4 @@
-"""What a careful colleague would point out about a data set before anybody fits anything to it."""
+"""What a careful colleague would point out about a data set before a fit."""
 
 from precisionnet.datasets.checks.check_dataset import check_dataset
 from precisionnet.datasets.checks.finding import LEVELS, Finding, LevelName

@@ -31,12 +31,32 @@ _SESSION = re.compile(r"[_\-. ]?(ses|session|run|visit|scan|tp|timepoint|wave)[_
 
 
 def check_dataset(data: Dataset, task: TaskName | None = None, missing: str = "error") -> list[Finding]:
-    """Facts, then what may mislead, check by check; the same data gives the same sentences in the same order.
+    """Say what is in a data set and what may mislead a fit, in plain sentences.
 
-    ``task`` says what the target is; without it that is guessed, as ``precisionnet fit`` does. ``missing`` is the
-    parameter of the estimators that says what becomes of missing values.
+    The same data gives the same sentences in the same order: facts first, then check by check.
+
+    Parameters
+    ----------
+    data : Dataset
+        The rows.
+    task : {"regression", "classification"} or None, default=None
+        What the target is; None guesses it.
+    missing : str, default="error"
+        The parameter of the estimators: what becomes of missing values.
+
+    Returns
+    -------
+    list of Finding
+        Notes, warnings and errors.
+
+    Examples
+    --------
+    >>> from precisionnet.datasets import make_gaussian_regression
+    >>> found = check_dataset(make_gaussian_regression(n_samples=200, n_features=5, random_state=0))
+    >>> found[0].sentence
+    '200 rows, 5 columns.'
     """
-    text = [str(name) for name, kind in data.X.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
+    text = [str(n) for n, kind in data.X.dtypes.items() if not pd.api.types.is_numeric_dtype(kind) or kind.kind == "c"]
     found = [Finding("warning", "loading", sentence) for sentence in data.doubts]
     if text:
         sentence = f"{column_list(text)} hold{'s' * (len(text) == 1)} text, not numbers: leave out with "
@@ -76,13 +96,13 @@ def size(data: Dataset, n_columns: int) -> list[Finding]:
     if n <= n_columns:
         sentence = (
             f"There are {counted(n, 'row')} for {counted(n_columns, 'column')}: the covariance has no inverse and the "
-            "graph rests on the l1 penalty alone; read its edges with care, raise --l1-scale, or bring more rows."
+            "graph rests on the l1 penalty alone; read its edges with care, raise l1_scale=, or bring more rows."
         )
         found.append(Finding("note", "rows against columns", sentence))
     elif n < ROWS_PER_COLUMN * n_columns:
         sentence = (
             f"There are {n / n_columns:.1f} rows a column, fewer than {ROWS_PER_COLUMN}: weak edges will change from "
-            "sample to sample; trust the strongest, or see which ones return with another --seed."
+            "sample to sample; trust the strongest, or see which ones return with another random_state=."
         )
         found.append(Finding("note", "rows against columns", sentence))
     return found
@@ -113,7 +133,7 @@ def people(data: Dataset) -> list[Finding]:
             rows = [name for name, short in zip(data.X.index, stripped, strict=True) if short == counts.index[0]]
             sentence = (
                 f"Ids such as {shown(rows[0])} and {shown(rows[1])} look like scans of one person: name the person's "
-                "column with --person, so that a split keeps them together."
+                "column with person=, so that a split keeps them together."
             )
             return [Finding("warning", "people", sentence)]
     return _named_elsewhere(data) if data.groups is None else []
@@ -129,7 +149,7 @@ def _named_elsewhere(data: Dataset) -> list[Finding]:
         if len(labels) / 5 <= len(counts) < len(labels) and len(counts) >= 10 and counts.iloc[0] <= 20:
             sentence = (
                 f"Nothing says whose row it is, and {shown(name)} looks as if it did, {counted(len(counts), 'label')} "
-                f"for {counted(len(labels), 'row')}: name it with --id or --person, or people may stand on both sides "
+                f"for {counted(len(labels), 'row')}: name it with id= or person=, or people may stand on both sides "
                 "of a split."
             )
             return [Finding("warning", "people", sentence)]

@@ -37,7 +37,7 @@ class ColumnSummaries:
     """The features by column, and what several checks need to know of each."""
 
     names: list[str]
-    """As the file calls them: the user looks for them there, and ``--drop`` wants them so."""
+    """As the file calls them: the user looks for them there, and ``drop=`` wants them so."""
     ids: pd.Index[Any]
     values: FloatArray
     n_known: IndexArray
@@ -102,7 +102,8 @@ def missing_values(columns: ColumnSummaries, filled_in: bool = False) -> list[Fi
         sentence += (
             "the medians of the training rows take their place."
             if filled_in
-            else "let --missing median fill them in, --complete-rows leave those rows out, or --drop the columns."
+            else "let missing='median' fill them in or complete_rows=True leave those rows out, or leave the columns "
+            "out with drop=."
         )
         found.append(Finding("note" if filled_in else "error", "missing", sentence))
     return found

@@ -42,7 +42,7 @@ def target_facts(y: pd.Series[Any] | None, task: TaskName | None = None) -> list
         first = shown(y.index[int(y.isna().to_numpy().argmax())])
         sentence = (
             f"Target {name} is missing in {len(y) - len(known):,} of {counted(len(y), 'row')} (first in row {first}): "
-            "fill it in, or let --complete-rows leave those rows out."
+            "fill it in, or leave those rows out with complete_rows=True."
         )
         found.append(Finding("error", "target", sentence))
     if not len(known):
@@ -118,7 +118,8 @@ def site_confounding(
         found.append(Finding("warning", "site", sentence))
     sizes = site.value_counts()
     if len(sizes) > max(2, len(site) / 2):
-        sentence = f"Site has {len(sizes)} different values in {counted(len(site), 'row')}: is it an id? Check --site."
+        sentence = f"Site has {len(sizes)} different values in {counted(len(site), 'row')}: is it an id? "
+        sentence += "Name another column with site=."
         return [*found, Finding("warning", "site", sentence)]
     small = sizes[sizes < SMALL_SITE].sort_index()
     if len(small):

@@ -84,8 +84,8 @@ def _of_phase(part: TablePart, phase: str) -> TablePart:
     wanted = label.str.upper() == phase.upper()
     if not wanted.any():
         raise InputError(
-            f"Table {part.path!r} has no scan of phase {phase!r}, but of {some(sorted(label.unique()))}: choose one of "
-            "them with load_adni(..., phase=...) in Python, or None for all."
+            f"Table {part.path!r} has no scan of phase {phase!r}, but of {some(sorted(label.unique()))}: name one of "
+            "them with phase= in load_adni, or keep all with phase=None."
         )
     return part.keep(wanted, f"scans of {part.path!r} are not of {phase} and were left out")
 

@@ -202,7 +202,7 @@ def region_part(
     if not columns:
         raise InputError(
             f"Table {path!r} has no column of a known region ({some(list(frame.columns))}): Desikan-Killiany, DKT and "
-            "Destrieux are known; take it as it stands with format 'table'."
+            "Destrieux are known; take it as it stands with format='table'."
         )
     totals = [name for name in frame.columns if name not in columns and is_total(name)]
     rest = [name for name in frame.columns if name not in columns and name not in totals]

@@ -28,13 +28,50 @@ def load_freesurfer(
     covariates: Sequence[str] | str = AUTO,
     drop: Sequence[str] = (),
     regions: str = "all",
+    complete_rows: bool = False,
 ) -> Dataset:
-    """``aparcstats2table`` thickness, area or volume: the table of each hemisphere (or their folder).
+    """Load ``aparcstats2table`` tables of thickness, area or volume: Desikan-Killiany, DKT or Destrieux.
 
-    Desikan-Killiany, DKT and Destrieux, in both spellings. ``participants`` is a table (file or DataFrame) of what is
-    known of the people, joined by id; ``target`` is a column of it, the age where it has one and you name no other.
+    Parameters
+    ----------
+    *tables : str, Path or iterable of them
+        The table of each hemisphere, or their folder.
+    participants : str, Path, pandas.DataFrame or None, default=None
+        Table of what is known of the people, joined by id.
+    target : str or None, default="auto"
+        Column to predict; "auto" takes the age where there is one.
+    id : str or None, default=None
+        Column that names the rows; None guesses it.
+    person : str or None, default=None
+        Column that says who a row belongs to. Rows of one person stay on one side of every split. None takes the
+        person from the id.
+    site : str or None, default="auto"
+        Column that says where a row was measured; "auto" takes one named like a site, None none.
+    covariates : sequence of str or "auto", default="auto"
+        What else to keep of the rows; "auto" keeps every column that is nothing else.
+    drop : sequence of str, default=()
+        Columns to leave out.
+    regions : {"all", "dkt62"}, default="all"
+        Keep all regions, or the 62 of the DKT protocol out of Desikan-Killiany's 68.
+    complete_rows : bool, default=False
+        Leave out rows in which a feature or the target is missing.
+
+    Returns
+    -------
+    Dataset
+        One column per region, such as ``lh_insula``.
+
+    Examples
+    --------
+    >>> data = load_freesurfer("lh.tsv", "rh.tsv", participants="people.csv")  # doctest: +SKIP
     """
-    return _load("freesurfer", tables, ColumnRoles(target, person, site, covariates, drop, regions), id, participants)
+    return _load(
+        "freesurfer",
+        tables,
+        ColumnRoles(target, person, site, covariates, drop, regions, complete_rows=complete_rows),
+        id,
+        participants,
+    )
 
 
 def load_ants(
@@ -47,13 +84,53 @@ def load_ants(
     covariates: Sequence[str] | str = AUTO,
     drop: Sequence[str] = (),
     regions: str = "all",
+    complete_rows: bool = False,
 ) -> Dataset:
-    """ANTs thickness: per-subject region files (``<FILE_ID>_roi_thickness.txt`` or their folder), or label tables.
+    """Load ANTs thickness: region files of one subject each, or label tables.
 
-    Region files are read by label number (1002, ..., 2035), never by position, and named after their file. Label tables
-    (Mindboggle names, with ID, SITE, SEX, AGE) are put one below the other.
+    Region files (``<FILE_ID>_roi_thickness.txt``) are read by label number (1002, ..., 2035), never by position, and
+    named after their file. Label tables (Mindboggle names, with ID, SITE, SEX, AGE) are put one below the other.
+
+    Parameters
+    ----------
+    *tables : str, Path or iterable of them
+        The files, or their folder.
+    participants : str, Path, pandas.DataFrame or None, default=None
+        Table of what is known of the people, joined by id.
+    target : str or None, default="auto"
+        Column to predict; "auto" takes the age where there is one.
+    id : str or None, default=None
+        Column that names the rows; None guesses it.
+    person : str or None, default=None
+        Column that says who a row belongs to. Rows of one person stay on one side of every split. None takes the
+        person from the id.
+    site : str or None, default="auto"
+        Column that says where a row was measured; "auto" takes one named like a site, None none.
+    covariates : sequence of str or "auto", default="auto"
+        What else to keep of the rows; "auto" keeps every column that is nothing else.
+    drop : sequence of str, default=()
+        Columns to leave out.
+    regions : {"all", "dkt62"}, default="all"
+        Keep all regions, or the 62 of the DKT protocol out of Desikan-Killiany's 68.
+    complete_rows : bool, default=False
+        Leave out rows in which a feature or the target is missing.
+
+    Returns
+    -------
+    Dataset
+        One column per region, such as ``lh_insula``.
+
+    Examples
+    --------
+    >>> data = load_ants("thickness", participants="people.csv", id="FILE_ID")  # doctest: +SKIP
     """
-    return _load("ants", tables, ColumnRoles(target, person, site, covariates, drop, regions), id, participants)
+    return _load(
+        "ants",
+        tables,
+        ColumnRoles(target, person, site, covariates, drop, regions, complete_rows=complete_rows),
+        id,
+        participants,
+    )
 
 
 def load_enigma(
@@ -66,9 +143,50 @@ def load_enigma(
     covariates: Sequence[str] | str = AUTO,
     drop: Sequence[str] = (),
     regions: str = "all",
+    complete_rows: bool = False,
 ) -> Dataset:
-    """ENIGMA tables: ``SubjID, L_bankssts_thickavg, ..., R_insula_thickavg``, then totals, which are left out."""
-    return _load("enigma", tables, ColumnRoles(target, person, site, covariates, drop, regions), id, participants)
+    """Load ENIGMA tables: ``SubjID, L_bankssts_thickavg, ..., R_insula_thickavg``, then totals, which are left out.
+
+    Parameters
+    ----------
+    *tables : str, Path or iterable of them
+        The files, or their folder.
+    participants : str, Path, pandas.DataFrame or None, default=None
+        Table of what is known of the people, joined by id.
+    target : str or None, default="auto"
+        Column to predict; "auto" takes the age where there is one.
+    id : str or None, default=None
+        Column that names the rows; None guesses it.
+    person : str or None, default=None
+        Column that says who a row belongs to. Rows of one person stay on one side of every split. None takes the
+        person from the id.
+    site : str or None, default="auto"
+        Column that says where a row was measured; "auto" takes one named like a site, None none.
+    covariates : sequence of str or "auto", default="auto"
+        What else to keep of the rows; "auto" keeps every column that is nothing else.
+    drop : sequence of str, default=()
+        Columns to leave out.
+    regions : {"all", "dkt62"}, default="all"
+        Keep all regions, or the 62 of the DKT protocol out of Desikan-Killiany's 68.
+    complete_rows : bool, default=False
+        Leave out rows in which a feature or the target is missing.
+
+    Returns
+    -------
+    Dataset
+        One column per region, such as ``lh_insula``.
+
+    Examples
+    --------
+    >>> data = load_enigma("CorticalMeasuresENIGMA_ThickAvg.csv", participants="people.csv")  # doctest: +SKIP
+    """
+    return _load(
+        "enigma",
+        tables,
+        ColumnRoles(target, person, site, covariates, drop, regions, complete_rows=complete_rows),
+        id,
+        participants,
+    )
 
 
 def load_adni(
@@ -83,24 +201,80 @@ def load_adni(
     covariates: Sequence[str] | str = AUTO,
     drop: Sequence[str] = (),
     regions: str = "all",
+    complete_rows: bool = False,
 ) -> Dataset:
-    """ADNI's ``UCSFFSX*.csv`` (cross-sectional FreeSurfer), 68 thickness columns by their ST codes.
+    """Load ADNI's ``UCSFFSX*.csv`` (cross-sectional FreeSurfer): 68 thickness columns by their ST codes.
 
-    ``phase`` keeps the scans of one phase (None: all), ``quality`` those that passed (``"partial"``: also in part;
-    ``"any"``), ``scans`` one scan a person (``"first"``, ``"last"``) or ``"all"``, grouped by person.
-    ``demographics`` is ADNIMERGE or PTDEMOG; ``age`` is then the age at the scan.
+    Parameters
+    ----------
+    table : str or Path
+        The UCSF table.
+    demographics : str, Path, pandas.DataFrame or None, default=None
+        ADNIMERGE or PTDEMOG; ``age`` is then the age at the scan.
+    phase : str or None, default="ADNI2"
+        Keep the scans of one phase; None keeps all.
+    quality : {"pass", "partial", "any"}, default="pass"
+        Keep scans that passed quality control, also those that passed in part, or any.
+    scans : {"first", "last", "all"}, default="first"
+        Keep one scan per person, or all; these are grouped by person.
+    target : str or None, default="auto"
+        Column to predict; "auto" takes the age where there is one.
+    site : str or None, default="auto"
+        Column that says where a row was measured; "auto" takes one named like a site, None none.
+    covariates : sequence of str or "auto", default="auto"
+        What else to keep of the rows; "auto" keeps every column that is nothing else.
+    drop : sequence of str, default=()
+        Columns to leave out.
+    regions : {"all", "dkt62"}, default="all"
+        Keep all regions, or the 62 of the DKT protocol out of Desikan-Killiany's 68.
+    complete_rows : bool, default=False
+        Leave out rows in which a feature or the target is missing.
+
+    Returns
+    -------
+    Dataset
+        One row per scan, one column per region; ``groups`` are the people.
+
+    Examples
+    --------
+    >>> data = load_adni("UCSFFSX51.csv", "ADNIMERGE.csv", regions="dkt62")  # doctest: +SKIP
     """
     chosen = {"phase": phase, "quality": quality, "scans": scans}
-    roles = ColumnRoles(target, None, site, covariates, drop, regions)
+    roles = ColumnRoles(target, None, site, covariates, drop, regions, complete_rows=complete_rows)
     return _load("adni", [table], roles, "RID", demographics, chosen)
 
 
 def load_participants(
     path: str | Path, *, target: str | None = AUTO, site: str | None = AUTO, id: str | None = None
 ) -> Dataset:
-    """BIDS ``participants.tsv``: target (the age, unless named), site and covariates; other numbers are features.
+    """Load a BIDS ``participants.tsv``: target, site and covariates; other numbers are features.
 
     ``n/a`` is missing, ``89+`` is read as 89.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    target : str or None, default="auto"
+        Column to predict; "auto" takes the age where there is one.
+    site : str or None, default="auto"
+        Column that says where a row was measured; "auto" takes one named like a site, None none.
+    id : str or None, default=None
+        Column that names the rows; None guesses it.
+
+    Returns
+    -------
+    Dataset
+        One row per participant.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "participants.tsv")
+    ...     _ = path.write_text("participant_id\\tage\\tvolume\\nsub-1\\t45\\t1.2\\nsub-2\\t89+\\t1.1\\n")
+    ...     load_participants(path).y.tolist()
+    [45.0, 89.0]
     """
     return load_table(path, target=target, site=site, id=id, format="participants")
 
