@@ -148,7 +148,7 @@ def test_labels_keep_their_zeros_and_numbers_stay_numbers(tmp_path):
     assert list(load(tmp_path, "a,b,y\n1,2, yes\n2,1,no \n").y) == ["yes", "no"]
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6).filter(lambda v: v != -9999), min_size=1, max_size=20))
 def test_numbers_are_read_as_they_were_written(values):
     for written in ([repr(v) for v in values], [f" {v!r} " for v in values]):
@@ -160,7 +160,7 @@ def test_numbers_are_read_as_they_were_written(values):
     np.testing.assert_allclose(to_numbers(frame["a"], "a", "t.csv").values, [float(f"{v:.2f}") for v in values])
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.one_of(st.text(max_size=8), st.none(), st.integers(), st.floats()), min_size=1, max_size=8))
 def test_no_cell_breaks_the_reader(cells):
     read = to_numbers(pd.Series(cells, dtype=object), "a", "t.csv")

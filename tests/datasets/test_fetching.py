@@ -371,7 +371,7 @@ def start(process):
 
 def test_several_processes_at_once(server, cache):
     server.scripts = {name: ["slow"] for name in CONTENT}
-    processes = [elsewhere(server, cache) for _ in range(3)]
+    processes = [elsewhere(server, cache) for _ in range(2)]
     for process in processes:
         assert process.stdout.readline() == "ready\n"
     for process in processes:

@@ -254,7 +254,7 @@ def split_rows(
     labels = _strata(stratify, y, site, len(ids))
     person = pd.Series(ids if groups is None else groups.to_numpy()).astype(str)
     people = pd.DataFrame({"person": person, "stratum": labels}).groupby("person", sort=True)["stratum"]
-    size, stratum = people.size().to_numpy(), people.agg(lambda strata: strata.min()).to_numpy()
+    size, stratum = people.size().to_numpy(), people.min().to_numpy()
     _, stratum = np.unique(stratum, return_inverse=True)
     order = np.lexsort([rng.permutation(len(size)), size, rng.permutation(stratum.max() + 1)[stratum]])
     order = np.roll(order, rng.integers(len(order)))
