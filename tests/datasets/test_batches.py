@@ -307,6 +307,32 @@ def test_files_that_are_something_else(table):
         next(iter_batches(table("a,b\n1,2,3\n")))
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"columns": 5}, "columns must name columns, got 5"),
+        ({"columns": ["a", 1j]}, "columns must name columns, got 1j"),
+        ({"drop": [None]}, "drop must name columns, got None"),
+        ({"batch_rows": 2.5}, "batch_rows must be a whole number"),
+        ({"batch_rows": 1 + 2j}, "batch_rows must be a whole number"),
+        ({"missing": None}, "missing must be one of"),
+        ({"delimiter": ",,"}, "delimiter must be one character"),
+        ({"delimiter": ""}, "delimiter must be one character"),
+        ({"decimal": None}, "decimal must be one character"),
+    ],
+)
+def test_odd_arguments_get_a_sentence(table, options, sentence):
+    with pytest.raises(InputError, match=sentence):
+        iter_batches(table("a,b\n1,2\n"), **options)
+
+
+def test_odd_paths_and_sizes_get_a_sentence(table):
+    with pytest.raises(InputError, match="path must be the path of a table, got None"):
+        iter_batches(None)
+    with pytest.raises(InputError, match="is more than memory holds"):
+        next(iter_batches(table("a,b\n1,2\n"), batch_rows=10**17))
+
+
 def test_a_truncated_parquet_is_refused(stored, table):
     if stored.suffix == ".parquet":
         with pytest.raises(InputError, match="cannot be read as .parquet"):

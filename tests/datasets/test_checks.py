@@ -405,7 +405,7 @@ ODD_TARGETS = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_odd_tables_neither_crash_nor_warn(seed):
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(8, 60)), int(rng.integers(1, 10))

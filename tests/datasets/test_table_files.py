@@ -7,9 +7,104 @@ from decimal import Decimal
 import pandas as pd
 import pytest
 
-from precisionnet.datasets import Dataset, guess_task, refuse_unusable
+from precisionnet.datasets import (
+    Dataset,
+    check_target,
+    guess_task,
+    load_freesurfer,
+    load_table,
+    make_sparse_precision,
+    refuse_bad_numbers,
+    refuse_unusable,
+)
 from precisionnet.datasets.cells import to_labels_or_numbers
+from precisionnet.datasets.checks import check_dataset
 from precisionnet.datasets.table_files import read_table
+from precisionnet.errors import InputError
+
+
+@pytest.fixture
+def gaps(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,a,b,y\np,1,2,3\nq,,1,4\nr,3,7,\ns,4,0,9\n")
+    return path
+
+
+def test_complete_rows(gaps):
+    data = load_table(gaps, target="y", id="id", complete_rows=True)
+    assert list(data.X.index) == ["p", "s"]
+    assert any("2 of 4 rows are not complete and were left out" in note for note in data.notes)
+    assert len(load_table(gaps, target="y", id="id")) == 4
+    gaps.write_text("id,a,b,y\np,,2,3\nq,,1,4\n")
+    with pytest.raises(InputError, match=r"No row of '.*t.csv' is complete: .*drop="):
+        load_table(gaps, target="y", id="id", complete_rows=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"target": 3}, "target must be the name of a column, got 3"),
+        ({"target": 1j}, "target must be the name of a column, got 1j"),
+        ({"id": ["id"]}, "id must be the name of a column"),
+        ({"site": 0.5}, "site must be the name of a column"),
+        ({"person": b"id"}, "person must be the name of a column"),
+        ({"drop": 5}, "drop must name columns, got 5"),
+        ({"drop": ["a", None]}, "drop must name columns, got None"),
+        ({"features": [1j]}, "features must name columns, got 1j"),
+        ({"covariates": 7}, "covariates must name columns, got 7"),
+        ({"covariates": "b"}, "covariates must be a list of column names, got 'b'"),
+        ({"complete_rows": "yes"}, "complete_rows must be True or False"),
+        ({"format": 3}, "format must be one of"),
+    ],
+)
+def test_odd_arguments_get_a_sentence(gaps, options, sentence):
+    with pytest.raises(InputError, match=sentence):
+        load_table(gaps, **options)
+
+
+@pytest.mark.parametrize("paths", [(None,), (5,), ([1.5],), ([],), (), ("t.csv", [None])])
+def test_odd_paths_get_a_sentence(paths):
+    for load in (load_table, load_freesurfer):
+        with pytest.raises(InputError, match=r"The path of a table was expected|No table was given"):
+            load(*paths)
+
+
+def test_a_data_set_is_made_of_frames_of_one_length():
+    X = pd.DataFrame({"a": [1.0, 2.0]})
+    for parts, sentence in (
+        ({"X": X.to_numpy()}, "X must be a pandas DataFrame, got ndarray"),
+        ({"X": X, "y": [1, 2]}, "y must be a pandas Series or None, got list"),
+        ({"X": X, "y": pd.Series([1.0])}, "y has 1 rows and X has 2"),
+        ({"X": X, "covariates": pd.Series([1.0, 2.0])}, "covariates must be a pandas DataFrame"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            Dataset(**parts)
+
+
+def test_complex_numbers_get_a_sentence():
+    X = pd.DataFrame({"a": [1.0, 2.0, 4.0] * 5, "b": [1j, 2.0, 3.0] * 5})
+    y = pd.Series([1j, 2.0, 3.0] * 5, name="y")
+    with pytest.raises(InputError, match=r"Column 'b' holds complex numbers, not real numbers: .*drop=\['b'\]"):
+        refuse_bad_numbers(X)
+    with pytest.raises(InputError, match="Target 'y' holds complex numbers"):
+        guess_task(y)
+    with pytest.raises(InputError, match="Target 'y' holds complex numbers"):
+        check_target(y, "regression")
+    findings = check_dataset(Dataset(X.assign(c=X["a"] ** 2), X["a"].rename("y")))
+    assert any(f.level == "error" and "'b'" in f.sentence for f in findings)
+    with pytest.raises(InputError, match="rng must be None or a whole number"):
+        make_sparse_precision(3, None, 1j)
+
+
+@pytest.mark.parametrize("seed", [-1, "a", 1j])
+def test_odd_seeds_get_a_sentence(seed):
+    with pytest.raises(InputError, match="seed must be None or a whole number from 0 on"):
+        Dataset(pd.DataFrame({"a": range(20)})).split(seed=seed)
+
+
+def test_nothing_to_split():
+    with pytest.raises(InputError, match="There is no row to split"):
+        Dataset(pd.DataFrame({"a": []})).split()
 
 
 @pytest.mark.parametrize(

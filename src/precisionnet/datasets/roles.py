@@ -44,6 +44,8 @@ class ColumnRoles:
         check_names("drop", self.drop)
         check_names("features", self.features)
         check_names("covariates", self.covariates)
+        if isinstance(self.covariates, str) and self.covariates != AUTO:
+            raise InputError(f"covariates must be a list of column names, got {self.covariates!r}.")
         check_switch("complete_rows", self.complete_rows)
 
     def named(self) -> set[str]:
@@ -54,8 +56,6 @@ class ColumnRoles:
 
 def assemble(part: TablePart, roles: ColumnRoles, description: str = "") -> Dataset:
     """Give every column its role."""
-    if isinstance(roles.covariates, str) and roles.covariates != AUTO:
-        raise InputError(f"covariates must be a list of column names, got {roles.covariates!r}.")
     index: pd.Index[Any] = pd.RangeIndex(1, len(part.features) + 1, name="row")
     if part.ids is not None:
         index = pd.Index(part.ids, name=part.ids.name or "id")
