@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-import networkx as nx
 import numpy as np
 
 from precisionnet.errors import InputError, did_you_mean
@@ -78,6 +77,8 @@ def block_graph(n_features: int, block_size: int) -> IndexArray:
 
 def small_world_graph(n_features: int, n_neighbors: int, rewired: float, rng: np.random.Generator) -> IndexArray:
     """Watts and Strogatz (1998): a ring joined to its ``n_neighbors`` nearest (even), a share of its edges rewired."""
+    import networkx as nx  # late: it takes a third of a second to import, and is only needed here
+
     graph = nx.watts_strogatz_graph(n_features, n_neighbors, rewired, seed=rng)
     return np.sort(np.array(graph.edges, dtype=np.intp).reshape(-1, 2), axis=1)
 
