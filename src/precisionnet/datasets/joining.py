@@ -236,13 +236,13 @@ def _last_number(scan: str) -> str:
 
 
 def refuse_repeated(ids: pd.Series[Any], path: str) -> None:
-    """A join needs one row an id."""
+    """Refuse ids that stand more than once: a join needs one row per id."""
     twice = ids[ids.duplicated()].unique().tolist()
     if twice:
         rows = (ids == twice[0]).to_numpy().nonzero()[0][:2] + 1
         raise InputError(
             f"Id {some(twice)} stands more than once in {path!r} (rows {rows[0]} and {rows[1]}): a join needs one row "
-            "an id; remove the others."
+            "per id; remove the others."
         )
 
 

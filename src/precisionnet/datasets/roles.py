@@ -130,7 +130,7 @@ def _auto(name: str | None, candidates: Sequence[str], columns: Collection[str])
 
 
 def _people(part: TablePart, person: pd.Series[Any] | None) -> pd.Series[Any] | None:
-    """Whose row it is: as said, else from the id; a row of nobody is its own person."""
+    """Return the person of each row: as named, else from the id; a row without one is a person of its own."""
     if person is None and PERSON in part.facts.columns:
         person = part.facts[PERSON].map(person_of)
     if person is not None:

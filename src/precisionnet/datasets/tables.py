@@ -337,7 +337,7 @@ def facts_of_frame(frame: pd.DataFrame, id_column: str | None) -> TablePart:
 
 
 def read_participants(path: str, header: Sequence[str], id: str | None, roles: ColumnRoles) -> TablePart:
-    """Columns of numbers are features, unless they say who somebody is or have another role."""
+    """Columns of numbers are features, unless they describe the person or have another role."""
     part = read_facts(
         path, header, id, "participants", [n for n in (roles.target, roles.site) if n is not None and n in header]
     )

@@ -1,1 +1,1 @@
-"""From files to a data set: recognise, read, choose scans, join, and give every column its role."""
+"""Neuroimaging: cortical regions, the table formats of the field, ADNI, and their loaders."""

@@ -70,7 +70,7 @@ def fetch_files(
     data_folder
         Where to look and to keep them; see :func:`data_folder` for what holds when it is left out.
     progress
-        Draw a bar a file while it comes, if standard error is a terminal.
+        Draw a bar for each file while it comes, if standard error is a terminal.
     tell
         Called with what the user should know: another attempt, a file that had to be replaced, and, when something was
         downloaded, the terms of use and the citation. Left out, it is printed to standard error.
@@ -290,7 +290,7 @@ class FileBar:
 
 @contextmanager
 def file_bars(shown: bool) -> Iterator[Callable[[str], FileBar | None]]:
-    """What makes a bar for a file's name, or None where none shall be drawn."""
+    """Yield a function that makes the bar of a file, or returns None where no bar is drawn."""
     # Imported late: most calls find every file in its place and never come here.
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
