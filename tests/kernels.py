@@ -42,7 +42,7 @@ def use_own_folder() -> None:
 
 
 def state() -> str:
-    """A name for the kernels' sources, the processor they are compiled for, and numba."""
+    """A name for the kernels' sources and where they are, the processor they are compiled for, and numba."""
     from llvmlite import binding
 
     processor = [binding.get_host_cpu_name(), *(os.environ.get(f"NUMBA_CPU_{x}", "") for x in ("NAME", "FEATURES"))]
@@ -52,7 +52,7 @@ def state() -> str:
     assert found.origin is not None
     for source in sorted((Path(found.origin).parent / "precision").glob("*.py")):
         if b"compiled" in (text := source.read_bytes()):
-            digest.update(source.name.encode() + text)
+            digest.update(str(source).encode() + text)
     return digest.hexdigest()[:16]
 
 
