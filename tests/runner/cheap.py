@@ -16,10 +16,11 @@ import pandas as pd
 import torch
 
 from precisionnet.errors import InputError, PrecisionNetWarning
-from precisionnet.experiments.runner.jobs import Experiment, Finished, Job, Row
-from precisionnet.experiments.runner.running import run_experiment
+from precisionnet.runner.jobs import Experiment, Finished, Job, Row
+from precisionnet.runner.run import run_experiment
 
-METHODS = ("ridge", "joint", "median")
+METHODS = {"ridge": 1.0, "joint": 20.0, "median": 1.0}
+"""What each costs."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -35,11 +36,11 @@ class Cheap:
     def __call__(self, job: Job, earlier: Row | None, scratch: Path | None) -> Finished:
         self._note(f"begin {job.name} {os.getpid()}")
         time.sleep(self.seconds.get(job.method, 0.0))
-        self._trouble(job, scratch)
-        X = np.random.default_rng(job.seed).standard_normal((400, 400))
+        broken = self._trouble(job, scratch)
+        X = np.random.default_rng(job.seed).standard_normal((200, 200))
         total = float(torch.from_numpy(X @ X.T).sum())
         row = {
-            "mae": np.float64(np.linalg.norm(X @ X)),
+            "mae": np.float64(np.linalg.norm(X @ X)) if broken is None else broken,
             "total": total,
             "r2": np.nan,
             "threads": torch.get_num_threads(),
@@ -54,7 +55,7 @@ class Cheap:
             with open(self.diary, "a") as file:
                 file.write(line + "\n")
 
-    def _trouble(self, job: Job, scratch: Path | None) -> None:
+    def _trouble(self, job: Job, scratch: Path | None) -> float | None:
         match self.trouble.get(job.name):
             case "input":
                 raise InputError("Bring more rows.")
@@ -62,27 +63,31 @@ class Cheap:
                 raise ZeroDivisionError("a bug")
             case "warning":
                 warnings.warn("Mind the gap.", PrecisionNetWarning, stacklevel=1)
+            case "nan":
+                return np.nan
             case "killed":
                 os.kill(os.getpid(), signal.SIGKILL)
             case "scratch":
                 (scratch / "journal").write_text("half of the work")
                 raise ZeroDivisionError("ended in the middle")
+        return None
 
 
 def cheap_experiment(work: Cheap | None = None, *, repeats: int = 2, reuse: bool = False, **changes) -> Experiment:
     """Three methods; with ``reuse`` a second level whose jobs wait for those of the first."""
     config = {"repeats": repeats, "seed": 0, "networks": {"order": [1, 2]}} | changes.pop("config", {})
     jobs = [
-        Job(method, repeat, seed=1000 * repeat, setting={"level": 0.2} if reuse else {})
+        Job(method, repeat, seed=1000 * repeat, setting={"level": 0.2} if reuse else {}, cost=cost)
         for repeat in range(repeats)
-        for method in METHODS
+        for method, cost in METHODS.items()
     ]
     if reuse:
         jobs += [Job(job.method, job.repeat, job.seed + 1, {"level": 0.5}, after=job.name) for job in jobs]
     splits = pd.DataFrame(
         {str(repeat): ["train", "validation", "test"] for repeat in range(repeats)}, index=["a", "b", "ü"]
     )
-    values = {"name": "cheap", "data_hash": "d" * 64, "splits": splits, "about": {"kind": "comparison"}} | changes
+    values = {"name": "cheap", "data_hash": "d" * 64, "splits": splits, "about": {"kind": "comparison"}}
+    values |= {"metrics": ("mae",)} | changes
     return Experiment(config=config, jobs=tuple(jobs), work=work or Cheap(), **values)
 
 

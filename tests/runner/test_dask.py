@@ -12,9 +12,9 @@ from threading import Thread
 import pytest
 
 from precisionnet.errors import InputError, PrecisionNetError, PrecisionNetWarning
-from precisionnet.experiments.runner.running import Event, run_experiment
-from precisionnet.experiments.runner.store import read_folder
-from tests.experiments.cheap import METHODS, Cheap, cheap_experiment, timeless
+from precisionnet.runner.run import Event, run_experiment
+from precisionnet.runner.store import read_folder
+from tests.runner.cheap import METHODS, Cheap, cheap_experiment, timeless
 
 distributed = pytest.importorskip("distributed")
 
@@ -97,7 +97,7 @@ def test_a_scheduler_without_workers_is_said():
 
 
 def test_an_unreachable_scheduler_is_a_sentence_and_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr("precisionnet.experiments.runner.cluster.TIMEOUT", 0.5)
+    monkeypatch.setattr("precisionnet.runner.pool.TIMEOUT", 0.5)
     with socket.socket() as taken:  # bound and not listening: nobody answers there
         taken.bind(("127.0.0.1", 0))
         nobody = f"tcp://127.0.0.1:{taken.getsockname()[1]}"

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from precisionnet.experiments.runner.running import run_experiment
-from precisionnet.experiments.runner.status import status
-from precisionnet.experiments.runner.store import read_folder
-from tests.experiments.cheap import METHODS, ROOT, Cheap, cheap_experiment, timeless
+from precisionnet.runner.run import run_experiment
+from precisionnet.runner.progress import status
+from precisionnet.runner.store import read_folder
+from tests.runner.cheap import METHODS, ROOT, Cheap, cheap_experiment, timeless
 
 pytestmark = pytest.mark.slow
 REPEATS = 4
@@ -23,7 +23,7 @@ REPEATS = 4
 
 @contextmanager
 def running(folder, diary, seconds: float):
-    command = [sys.executable, "-m", "tests.experiments.cheap", str(folder), str(diary), str(seconds), str(REPEATS)]
+    command = [sys.executable, "-m", "tests.runner.cheap", str(folder), str(diary), str(seconds), str(REPEATS)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, **pipes)
     try:
@@ -98,7 +98,7 @@ def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path, to_all):
     assert process.returncode == 130
     assert (
         out.splitlines()[-1]
-        == f"Stopped: {n} of 24 fits are kept in {str(folder)!r}; run the same command again to go on."
+        == f"Stopped: {n} of 24 fits are kept in {str(folder)!r}; run again to go on."
     )
     assert "Traceback" not in err, err
     assert "arning" not in err, err

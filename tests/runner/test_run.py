@@ -10,19 +10,19 @@ import torch
 from threadpoolctl import threadpool_info
 
 from precisionnet.errors import InputError, PrecisionNetError
-from precisionnet.experiments.runner import spreading
-from precisionnet.experiments.runner.estimate import seconds_left
-from precisionnet.experiments.runner.jobs import Job
-from precisionnet.experiments.runner.performing import one_thread
-from precisionnet.experiments.runner.running import Event, run_experiment
-from precisionnet.experiments.runner.store import read_folder
-from tests.experiments.cheap import Cheap, cheap_experiment, timeless
+from precisionnet.runner import pool
+from precisionnet.runner.jobs import seconds_left
+from precisionnet.runner.jobs import Job
+from precisionnet.runner.worker import one_thread
+from precisionnet.runner.run import Event, run_experiment
+from precisionnet.runner.store import read_folder
+from tests.runner.cheap import Cheap, cheap_experiment, timeless
 
 
 @pytest.fixture
 def two_cores(monkeypatch):
     """Two workers also where there is one core."""
-    monkeypatch.setattr(spreading, "cpu_count", lambda: 2)
+    monkeypatch.setattr(pool, "cpu_count", lambda: 2)
 
 
 def begun(diary) -> list[str]:
@@ -95,14 +95,15 @@ def test_a_run_goes_on_where_it_was(tmp_path):
 
 
 def test_a_job_that_cannot_be_done_leaves_a_sentence(tmp_path):
-    work = Cheap(trouble={"joint/0/level=0.2": "input", "ridge/1/level=0.2": "warning"})
+    work = Cheap(trouble={"joint/0/level=0.2": "input", "ridge/1/level=0.2": "warning", "median/1/level=0.5": "nan"})
     rows = {row["job"]: row for row in run_experiment(cheap_experiment(work, reuse=True), tmp_path / "r", jobs=1)}
     assert len(rows) == 12
     assert rows["joint/0/level=0.2"]["error"] == "Bring more rows."
     assert "mae" not in rows["joint/0/level=0.2"]
     assert rows["joint/0/level=0.5"]["error"] == "It builds on joint/0/level=0.2, which failed: Bring more rows."
     assert rows["ridge/1/level=0.2"]["warnings"] == ["Mind the gap."]
-    assert sum("error" in row for row in rows.values()) == 2
+    assert rows["median/1/level=0.5"]["error"] == "median gave no finite number for mae."
+    assert sum("error" in row for row in rows.values()) == 3
     kept = run_experiment(cheap_experiment(reuse=True), tmp_path / "r", jobs=1)
     assert {row["job"]: row for row in kept} == rows  # a sentence is a result: it is not tried again
 
@@ -128,7 +129,7 @@ def test_ctrl_c_says_what_is_kept(tmp_path):
         if event.done == 2:
             os.kill(os.getpid(), signal.SIGINT)
 
-    sentence = r"^Stopped: 2 of 6 fits are kept in '.*r'; run the same command again to go on\.$"
+    sentence = r"^Stopped: 2 of 6 fits are kept in '.*r'; run again to go on\.$"
     with pytest.raises(KeyboardInterrupt, match=sentence):
         run_experiment(cheap_experiment(), tmp_path / "r", jobs=1, on_event=press)
     assert len(read_folder(tmp_path / "r").rows) == 2
@@ -137,7 +138,7 @@ def test_ctrl_c_says_what_is_kept(tmp_path):
 @pytest.mark.slow
 def test_a_worker_that_is_killed_is_a_sentence(tmp_path, two_cores):
     work = Cheap(trouble={"median/1": "killed"}, seconds={"median": 1.0})
-    with pytest.raises(PrecisionNetError, match=r"worker process was killed.*[2-5] of 6 fits are kept.*fewer --jobs\."):
+    with pytest.raises(PrecisionNetError, match=r"worker process was killed.*[2-5] of 6 fits are kept.*fewer jobs at a time\."):
         run_experiment(cheap_experiment(work), tmp_path / "r", jobs=2)
     assert {"joint/0", "joint/1"} <= {row["job"] for row in read_folder(tmp_path / "r").rows}
     assert len(run_experiment(cheap_experiment(), tmp_path / "r", jobs=1)) == 6
@@ -149,15 +150,15 @@ def test_one_thread_inside_and_as_before_afterwards():
     try:
         with one_thread():
             assert torch.get_num_threads() == 1
-            assert {pool["num_threads"] for pool in threadpool_info()} == {1}
+            assert {one["num_threads"] for one in threadpool_info()} == {1}
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)
 
 
 def test_never_more_workers_than_cores(monkeypatch):
-    monkeypatch.setattr(spreading, "cpu_count", lambda: 4)
-    assert [spreading.count_workers(jobs) for jobs in (None, 1, 3, 64)] == [4, 1, 3, 4]
+    monkeypatch.setattr(pool, "cpu_count", lambda: 4)
+    assert [pool.count_workers(jobs) for jobs in (None, 1, 3, 64)] == [4, 1, 3, 4]
 
 
 def test_what_cannot_be_asked_for(tmp_path):
@@ -186,10 +187,14 @@ def test_time_left_is_judged_by_method_and_spread_over_workers():
     assert seconds_left(done, joint[2:] + ridge[1:], 1) == 2 * 10 + 3 * 1
     assert seconds_left(done, joint[2:] + ridge[1:], 2) == (2 * 10 + 3 * 1) / 2
     assert seconds_left(done, joint[2:] + ridge[1:], 100) == 10  # not sooner than the longest
-    unseen = [seconds_left(done[:2], [Job(name, 0, 0)], 1) for name in ("joint", "glasso", "sample", "svr")]
+    unseen = [
+        seconds_left(done[:2], [Job(name, 0, 0, cost=cost)], 1)
+        for name, cost in {"joint": 1.0, "glasso": 0.3, "sample": 0.1, "svr": 0.05}.items()
+    ]
     assert unseen[0] == 10
-    assert unseen == sorted(unseen, reverse=True)  # of a method without a row: less than of joint, as a rule
-    assert seconds_left(done[:2], [Job("joint", 0, 0, {"level": 0.5}, after="joint/0")], 1) < 1  # not tuned again
+    assert unseen == sorted(unseen, reverse=True)  # of a method without a row: by its cost
+    again = Job("joint", 0, 0, {"level": 0.5}, after="joint/0", cost=0.03)
+    assert seconds_left(done[:2], [again], 1) < 1  # not tuned again
     reused = (Job("joint", 0, 0, {"level": 0.5}, after="joint/0"), {"seconds": 1.0})
     assert seconds_left([*done, reused], [Job("joint", 1, 0, {"level": 0.5}, after="joint/1")], 1) == 1
     assert seconds_left(done, [], 2) == 0

@@ -14,17 +14,17 @@ import pandas as pd
 import pytest
 
 from precisionnet.errors import InputError, OutputError
-from precisionnet.experiments.runner.jobs import Job
-from precisionnet.experiments.runner.json_values import digest, plain
-from precisionnet.experiments.runner.status import results_folders, status
-from precisionnet.experiments.runner.store import Store, read_folder
-from tests.experiments.cheap import cheap_experiment
+from precisionnet.runner.jobs import Job
+from precisionnet.runner.lines import digest, plain
+from precisionnet.runner.progress import results_folders, status
+from precisionnet.runner.store import Store, read_folder
+from tests.runner.cheap import cheap_experiment
 
 
 def result(job: str, size: int = 3):
     """A row and its trials."""
-    method = job.split("/")[0]
-    row = {"job": job, "method": method, "mae": 0.1, "finished": "2026-01-01T00:00:00+00:00"}
+    method, repeat = job.split("/")[:2]
+    row = {"job": job, "method": method, "repeat": int(repeat), "mae": 0.1, "finished": "2026-01-01T00:00:00+00:00"}
     return row, [{"job": job, "validation": k / 3} for k in range(size)]
 
 
@@ -40,6 +40,11 @@ def folder(tmp_path, experiment):
         store.add(*result("ridge/0"))
         store.add(*result("joint/0"))
     return tmp_path / "results"
+
+
+def names(folder) -> list[str]:
+    """The files of the folder but for its lock."""
+    return sorted(path.name for path in folder.iterdir() if path.name != ".lock")
 
 
 def in_a_fork(action) -> int:
@@ -65,12 +70,7 @@ def test_what_is_added_is_read_back(folder, experiment):
     assert (stored.manifest["config"], stored.manifest["total"]) == (experiment.config, 6)
     splits = pd.read_csv(folder / "splits.csv", index_col="id")
     assert splits.loc["ü", "1"] == "test"
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "experiment.json",
-        "rows.jsonl",
-        "splits.csv",
-        "trials.jsonl",
-    ]
+    assert names(folder) == ["experiment.json", "rows.jsonl", "splits.csv", "trials.jsonl"]
 
 
 def test_values_become_json_and_stay_equal():
@@ -105,7 +105,7 @@ def test_values_become_json_and_stay_equal():
 def test_a_line_torn_anywhere_is_cut_off_and_its_fit_done_again(folder, experiment):
     rows, trials = (folder / "rows.jsonl").read_bytes(), (folder / "trials.jsonl").read_bytes()
     first_row = rows.index(b"\n") + 1
-    for at in range(first_row, len(rows)):  # a kill in the middle of the second row
+    for at in range(first_row, len(rows), 5):  # a kill in the middle of the second row
         (folder / "rows.jsonl").write_bytes(rows[:at])
         (folder / "trials.jsonl").write_bytes(trials)
         assert [row["job"] for row in read_folder(folder).rows] == ["ridge/0"]
@@ -145,6 +145,79 @@ def test_a_damaged_line_is_named(folder, experiment):
     assert (folder / "rows.jsonl").read_text() == "{oops\n" + rows
 
 
+DEEP = "[" * 100_000
+GOOD = {"job": "median/0", "method": "median", "repeat": 0, "mae": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (DEEP, "is not a JSON object"),
+        ('{"a": ' + DEEP, "is not a JSON object"),
+        ('{"mae": ' + "9" * 5000 + "}", "is not a JSON object"),
+        ('{"job": "ridge/0", "method": "ridge", "repeat": 0, "mae": 1.0}', "repeats line 1: both are of ridge/0"),
+        ("{}", "is of None, which is no fit of this experiment"),
+        ('{"job": ["ridge/0"]}', "no fit of this experiment"),
+        (json.dumps(GOOD | {"job": "svr/0"}), "is of 'svr/0', which is no fit of this experiment"),
+        (json.dumps(GOOD | {"method": "joint"}), "does not match the name of its fit, median/0"),
+        (json.dumps(GOOD | {"repeat": "0"}), "does not match the name"),
+        (json.dumps(GOOD | {"repeat": False}), "does not match the name"),
+        (json.dumps(GOOD | {"repeat": 1}), "does not match the name"),
+        (json.dumps(GOOD | {"mae": None}), "has no number 'mae'"),
+        (json.dumps(GOOD | {"mae": "3.0"}), "has no number 'mae'"),
+        (json.dumps(GOOD | {"mae": True}), "has no number 'mae'"),
+        (json.dumps(GOOD | {"mae": float("nan")}), "has no number 'mae'"),
+        (json.dumps(GOOD | {"mae": 10**400}), "has no number 'mae'"),
+        (json.dumps({k: v for k, v in GOOD.items() if k != "mae"}), "has no number 'mae'"),
+        (json.dumps(GOOD | {"error": {"a": 1}}), "an error that is not text"),
+    ],
+)
+def test_a_line_that_is_no_row_of_this_experiment_is_named(folder, experiment, line, words):
+    rows = (folder / "rows.jsonl").read_text().splitlines()
+    content = "\n".join([rows[0], line, rows[1]]) + "\n"
+    (folder / "rows.jsonl").write_text(content)
+    for attempt in (lambda: Store(folder, experiment), lambda: read_folder(folder), lambda: status(folder)):
+        with pytest.raises(InputError, match=rf"Line 2 of '.*rows.jsonl' .*{words}.*delete that line"):
+            attempt()
+    assert (folder / "rows.jsonl").read_text() == content
+
+
+def test_a_setting_that_differs_from_its_fit_is_named(tmp_path):
+    experiment = cheap_experiment(reuse=True)
+    row = {"job": "ridge/0/level=0.2", "method": "ridge", "repeat": 0, "level": 0.2, "mae": 1.0}
+    with Store(tmp_path / "r", experiment) as store:
+        store.add(row, [])
+    assert read_folder(tmp_path / "r").rows == [row]
+    (tmp_path / "r" / "rows.jsonl").write_text(json.dumps(row | {"level": 0.5}) + "\n")
+    with pytest.raises(InputError, match="does not match the name of its fit"):
+        read_folder(tmp_path / "r")
+
+
+@pytest.mark.parametrize(
+    "change", [{"jobs": None}, {"jobs": [1]}, {"total": 7}, {"config": 3}, {"about": []}, {"metrics": [1]}, {"name": 3}]
+)
+def test_an_edited_manifest_is_a_sentence(folder, change):
+    path = folder / "experiment.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(InputError, match="was edited or damaged"):
+        read_folder(folder)
+    path.write_text('{"format": ' + DEEP)
+    with pytest.raises(InputError, match="not written by precisionnet"):
+        read_folder(folder)
+
+
+def test_folders_made_before_metrics_were_listed_are_held_to_those_of_their_task(folder):
+    path = folder / "experiment.json"
+    manifest = json.loads(path.read_text())
+    del manifest["metrics"]
+    for about, metric in ({"task": "classification"}, "accuracy"), ({"kind": "theorem"}, "frobenius_error"):
+        path.write_text(json.dumps(manifest | {"about": about}))
+        with pytest.raises(InputError, match=f"Line 1 .* has no number '{metric}'"):
+            read_folder(folder)
+    path.write_text(json.dumps(manifest | {"about": {"task": "regression"}}))
+    assert len(read_folder(folder).rows) == 2
+
+
 def test_killed_at_any_moment_the_folder_goes_on(tmp_path):
     """A real process, killed by a real SIGKILL at moments spread over all it does, from making the folder on."""
     experiment = cheap_experiment(repeats=100)
@@ -157,12 +230,12 @@ def test_killed_at_any_moment_the_folder_goes_on(tmp_path):
                     store.add(*result(job.name))
 
     moments = random.Random(0)
-    for _ in range(25):
+    for _ in range(20):
         child = os.fork()
         if child == 0:
             work()
             os._exit(0)
-        time.sleep(moments.uniform(0.0, 0.03))
+        time.sleep(moments.uniform(0.0, 0.02))
         os.kill(child, signal.SIGKILL)
         lost += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
         if (folder / "experiment.json").exists():
@@ -174,32 +247,27 @@ def test_killed_at_any_moment_the_folder_goes_on(tmp_path):
     stored = read_folder(folder)
     assert [row["job"] for row in stored.rows] == [job.name for job in experiment.jobs]
     assert [trial["job"] for trial in stored.trials] == [job.name for job in experiment.jobs for _ in range(3)]
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "experiment.json",
-        "rows.jsonl",
-        "splits.csv",
-        "trials.jsonl",
-    ]
+    assert names(folder) == ["experiment.json", "rows.jsonl", "splits.csv", "trials.jsonl"]
 
 
-@pytest.mark.parametrize("room", range(0, 400, 23))
-def test_a_file_that_cannot_grow_takes_half_a_line_back(tmp_path, experiment, room):
+@pytest.mark.parametrize("room", range(0, 400, 41))
+def test_a_file_that_cannot_grow_takes_half_a_line_back(tmp_path, room):
     """The system's own limit on the size of a file, at every place of the next row and its trials."""
-    folder = tmp_path / "results"
+    folder, experiment = tmp_path / "results", cheap_experiment(repeats=100)
     with Store(folder, experiment) as store:
         store.add(*result("ridge/0"))
     rows, trials = (folder / "rows.jsonl").read_bytes(), (folder / "trials.jsonl").read_bytes()
     n_trials = 1 + room % 3  # with few of them the file of rows is the one that meets its limit
-    largest = max(len(rows), len(trials), (folder / "experiment.json").stat().st_size)
+    largest = max(len(rows), len(trials))
 
     def fill():
         with Store(folder, experiment) as store:
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest + room, largest + room))
-            with pytest.raises(OutputError, match=r"\(File too large\): \d+ of 6 fits are kept; make room") as caught:  # noqa: PT012
+            with pytest.raises(OutputError, match=r"\(File too large\): \d+ of 300 fits are kept; make room") as caught:  # noqa: PT012
                 for repeat in range(100):  # one of them meets the limit
                     store.add(*result(f"joint/{repeat}", n_trials))
             n = len(store.finished)
-            assert f" {n} of 6" in str(caught.value)
+            assert f" {n} of 300" in str(caught.value)
             assert len(read_folder(folder).rows) == n > 1
 
     assert in_a_fork(fill) == 0
@@ -239,6 +307,7 @@ def test_one_writer_at_a_time(folder, experiment):
         ({"name": "abide"}, r"\(cheap, not abide\)"),
         ({"data_hash": "e" * 64}, r"\(data dddddddddddd, not eeeeeeeeeeee\)"),
         ({"reuse": True}, r"other fits, those of precisionnet \d"),
+        ({"recipe_version": 7}, r"\(recipe version unknown, not 7\)"),
         ({"splits": pd.DataFrame({"0": ["test"]}, index=["a"])}, r"splits.csv' has other splits"),
     ],
 )
@@ -247,6 +316,7 @@ def test_another_experiment_is_refused(folder, changes, sentence):
     with pytest.raises(InputError, match=sentence):
         Store(folder, cheap_experiment(**changes))
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert not status(folder).running
 
 
 def test_the_words_about_an_experiment_may_change(folder):
@@ -285,24 +355,18 @@ def test_files_beside_the_results_stay(folder, experiment):
     (folder / "index.html").write_text("a page")
     (folder / ".partial-1234-experiment.json").write_text("left by a kill")
     Store(folder, experiment).close()
-    assert sorted(p.name for p in folder.iterdir()) == [
-        "experiment.json",
-        "index.html",
-        "rows.jsonl",
-        "splits.csv",
-        "trials.jsonl",
-    ]
+    assert names(folder) == ["experiment.json", "index.html", "rows.jsonl", "splits.csv", "trials.jsonl"]
 
 
 def test_scratch_folders_are_apart_and_go_with_their_row(folder, experiment):
     with Store(folder, experiment) as store:
-        names = [Job("joint", 1, 0).name, Job("joint", 1, 0, {"x": "a/b"}).name, Job("joint", 1, 0, {"x": "../b"}).name]
-        places = [store.scratch(name) for name in names]
+        jobs = [Job("joint", 1, 0).name, Job("joint", 1, 0, {"x": "a/b"}).name, Job("joint", 1, 0, {"x": "../b"}).name]
+        places = [store.scratch(name) for name in jobs]
         assert len(set(places)) == 3
         assert {place.parent for place in places} == {folder / "scratch"}
         for place in places:
             place.mkdir(parents=True)
-        store.add(*result(names[0]))
+        store.add(*result(jobs[0]))
         assert [place.exists() for place in places] == [False, True, True]
 
 

@@ -7,33 +7,49 @@ run was interrupted: each job is done from its own seed on one thread, and rows 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from precisionnet.errors import InputError
-from precisionnet.experiments.runner.cluster import on_cluster
-from precisionnet.experiments.runner.estimate import seconds_left
-from precisionnet.experiments.runner.jobs import Experiment, Finished, Job, Row
-from precisionnet.experiments.runner.json_values import digest, plain
-from precisionnet.experiments.runner.manifest import now
-from precisionnet.experiments.runner.performing import Errand, Outcome
-from precisionnet.experiments.runner.spreading import Pool, WorkerLostError, count_workers, here, on_cores
-from precisionnet.experiments.runner.store import Store
-from precisionnet.types import MethodName
+from precisionnet.runner.jobs import Experiment, Finished, Job, Row, check_jobs, seconds_left
+from precisionnet.runner.lines import digest, plain
+from precisionnet.runner.manifest import missing_metric, now
+from precisionnet.runner.pool import Pool, WorkerLostError, count_workers, in_this_process, on_cluster, on_cores
+from precisionnet.runner.store import Store
+from precisionnet.runner.worker import Errand, JobResult
 from precisionnet.versions import versions
-
-SLOWEST_FIRST: tuple[str, ...] = get_args(MethodName)
-"""The networks, the one with most work in an epoch first."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Where a run stands."""
+    """Where a run stands.
+
+    Parameters
+    ----------
+    kind : {"started", "resumed", "finished"}
+        The first event of a run is "started", or "resumed" where earlier rows were found. Then there is one
+        "finished" per job.
+    done : int
+        Number of finished jobs.
+    total : int
+        Number of all jobs.
+    job : Job, default=None
+        The job that was finished.
+    row : dict, default=None
+        Its row.
+    seconds_left : float, default=None
+        Estimated time until the run is complete; None before the first job is finished.
+
+    Examples
+    --------
+    >>> event = Event("finished", done=3, total=10)
+    >>> f"{event.done} of {event.total}"
+    '3 of 10'
+    """
 
     kind: Literal["started", "resumed", "finished"]
-    """The first event of a run is "started", or "resumed" where earlier rows were found; then one "finished" a job."""
     done: int
     total: int
     job: Job | None = None
@@ -49,13 +65,38 @@ def run_experiment(
     scheduler: str | None = None,
     on_event: Callable[[Event], object] | None = None,
 ) -> list[Row]:
-    """Do every job that ``folder`` has no row of yet; the rows of all, in the order of the jobs.
+    """Do every job that ``folder`` has no row of yet, and return the rows of all jobs.
 
-    ``jobs`` processes on this machine (by default one a core; 1 is this process itself), or the workers of the dask
-    ``scheduler`` at that address. Without a folder nothing is written. Ctrl-C ends the workers and is raised on as a
-    ``KeyboardInterrupt`` whose text says what is kept.
+    Ctrl-C ends the workers and is raised again as a ``KeyboardInterrupt`` whose text says what is kept. Workers are
+    processes that import this package anew, so the work must be picklable.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The jobs, and the work that does them.
+    folder : str or Path, default=None
+        Where rows are kept. Without a folder nothing is written.
+    jobs : int, default=None
+        Number of worker processes on this machine, by default one per core; 1 is this process itself.
+    scheduler : str, default=None
+        Address of a dask.distributed scheduler whose workers do the jobs instead.
+    on_event : callable, default=None
+        Called with an :class:`Event` when the run starts and after every job.
+
+    Returns
+    -------
+    list of dict
+        One row per job, in the order of the jobs.
+
+    Examples
+    --------
+    >>> def work(job, earlier, scratch):
+    ...     return Finished({"mae": 1.0 + job.repeat})
+    >>> experiment = Experiment("demo", {}, "no data", (Job("mean", 0, 0), Job("mean", 1, 1)), work)
+    >>> [row["mae"] for row in run_experiment(experiment, jobs=1)]
+    [1.0, 2.0]
     """
-    _check(experiment)
+    check_jobs(experiment.jobs)
     if scheduler is not None and jobs is not None:
         raise InputError("jobs counts processes on this machine, a scheduler has its own workers: give one of the two.")
     workers = count_workers(jobs)
@@ -66,19 +107,16 @@ def run_experiment(
     ):
         run = _Run(experiment, store, on_event)
         try:
-            with _pool(cluster, min(workers, len(run.left()))) as pool:
-                run.go_on(pool)
+            run.go_on(cluster or _local_pool(min(workers, len(run.left()))))
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(run.ended("Stopped", "run the same command again to go on")) from None
+            raise KeyboardInterrupt(run.ended("Stopped", "run again to go on")) from None
         except WorkerLostError as lost:
             raise WorkerLostError(run.ended(*lost.args)) from lost
         return [run.rows[job.name] for job in experiment.jobs]
 
 
-def _pool(cluster: Pool | None, workers: int) -> AbstractContextManager[Pool]:
-    if cluster is not None:
-        return nullcontext(cluster)
-    return on_cores(workers) if workers > 1 else nullcontext(here())
+def _local_pool(workers: int) -> Pool:
+    return on_cores(workers) if workers > 1 else in_this_process()
 
 
 class _Run:
@@ -93,21 +131,21 @@ class _Run:
         return [job for job in self.experiment.jobs if job.name not in self.rows]
 
     def go_on(self, pool: Pool) -> None:
-        """In waves: first what needs nothing that is not there, then what needs that."""
+        """Work in waves: first the jobs that need nothing, then those that build on them."""
         self._tell("resumed" if self.rows else "started", pool)
         while left := self.left():
             ready = [job for job in left if job.after is None or job.after in self.rows]
             if pool.workers > 1:  # a long job that comes last keeps everyone waiting
-                ready.sort(key=_slowest_first)
+                ready.sort(key=lambda job: -job.cost)
             for job, sentence in self._hopeless(ready):
-                self._keep(Outcome(job, Finished({"error": sentence}), 0.0, versions()), pool)
+                self._keep(JobResult(job, Finished({"error": sentence}), 0.0, versions()), pool)
             errands = [self._errand(job, pool) for job in ready if job.name not in self.rows]
-            with closing(pool.outcomes(self.experiment.work, errands)) as outcomes:
-                for outcome in outcomes:
-                    self._keep(outcome, pool)
+            with closing(pool.results(self.experiment.work, errands)) as results:
+                for result in results:
+                    self._keep(result, pool)
 
     def ended(self, what: str, remedy: str) -> str:
-        """Before it was complete: a sentence."""
+        """Say in a sentence what is kept of a run that ended early."""
         if self.store is None:
             return f"{what}: no folder was named, so nothing is kept; {remedy}."
         done = f"{len(self.rows)} of {len(self.experiment.jobs)} fits are kept in {str(self.store.folder)!r}"
@@ -124,13 +162,18 @@ class _Run:
             if error is not None:
                 yield job, f"It builds on {job.after}, which failed: {error}"
 
-    def _keep(self, outcome: Outcome, pool: Pool) -> None:
-        job = outcome.job
+    def _keep(self, result: JobResult, pool: Pool) -> None:
+        job, found = result.job, dict(result.finished.row)
+        missing = None if "error" in found else missing_metric(plain(found), self.experiment.metrics)
+        if missing is not None:
+            found = {"error": f"{job.method} gave no finite number for {missing}."}
         who = {"experiment": self.experiment.name, "job": job.name, "method": job.method, "repeat": job.repeat}
         who |= {"seed": job.seed, **job.setting}
-        how = {"config_hash": self.config_hash, "data_hash": self.experiment.data_hash, "versions": outcome.versions}
-        row = plain({**who, **outcome.finished.row, **who, "seconds": outcome.seconds, **how, "finished": now()})
-        trials = [plain({**who, **trial, **who}) for trial in outcome.finished.trials]
+        how: Row = {"config_hash": self.config_hash, "data_hash": self.experiment.data_hash, "versions": result.versions}
+        if self.experiment.recipe_version is not None:
+            how["recipe_version"] = self.experiment.recipe_version
+        row = plain({**who, **found, **who, "seconds": result.seconds, **how, "finished": now()})
+        trials = [plain({**who, **trial, **who}) for trial in result.finished.trials]
         if self.store is not None:
             self.store.add(row, trials)
         self.rows[job.name] = row
@@ -148,18 +191,3 @@ class _Run:
         finished = [(job, self.rows[job.name]) for job in self.experiment.jobs if job.name in self.rows]
         left = seconds_left(finished, self.left(), pool.workers)
         self.on_event(Event(kind, len(finished), len(self.experiment.jobs), job, row, left))
-
-
-def _slowest_first(job: Job) -> int:
-    return SLOWEST_FIRST.index(job.method) if job.method in SLOWEST_FIRST else len(SLOWEST_FIRST)
-
-
-def _check(experiment: Experiment) -> None:
-    """Mistakes in how an experiment was built: no user can cause them."""
-    seen: set[str] = set()
-    for job in experiment.jobs:
-        if job.name in seen:
-            raise ValueError(f"two jobs are named {job.name}")
-        if job.after is not None and job.after not in seen:
-            raise ValueError(f"{job.name} stands before {job.after}, which it needs")
-        seen.add(job.name)

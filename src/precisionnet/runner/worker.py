@@ -1,35 +1,32 @@
-"""One job, done in whichever process it was sent to."""
+"""One job, done in the process it was sent to."""
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
 from precisionnet.errors import OutputError, PrecisionNetError, PrecisionNetWarning
-from precisionnet.experiments.runner.jobs import Finished, Job, Row, Work
-from precisionnet.experiments.runner.lines import FULL
 from precisionnet.joint.threads import threads_for
+from precisionnet.runner.jobs import Finished, Job, Row, Work
+from precisionnet.runner.lines import FULL
 from precisionnet.versions import versions
 
 _ONE_AT_A_TIME = threading.Lock()
-"""Warnings and limits of threads belong to a process: a dask worker of several threads does its jobs one by one."""
+"""Warnings and thread limits belong to the process: a dask worker with several threads does its jobs one by one."""
 LOOK_EVERY = 0.25
-"""Seconds between a worker's looks at whether its run is still there."""
+"""Seconds between two checks of a worker whether its parent is still alive."""
 
 
 @dataclass(frozen=True)
 class Errand:
-    """A job with all it needs."""
+    """A job with all it needs: the row it builds on, and a folder to work in."""
 
     job: Job
     earlier: Row | None
@@ -37,8 +34,8 @@ class Errand:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of it, and what it was made with."""
+class JobResult:
+    """What came of a job, and what it was made with."""
 
     job: Job
     finished: Finished
@@ -46,8 +43,8 @@ class Outcome:
     versions: dict[str, str]
 
 
-def perform(work: Work, errand: Errand) -> Outcome:
-    """Do the job. What a user's data is to blame for becomes the row's "error"; any other exception is raised."""
+def perform(work: Work, errand: Errand) -> JobResult:
+    """Do the job. Errors that the user's data caused become the row's "error"; any other exception is raised."""
     begun = time.perf_counter()
     said: list[str] = []
     with _ONE_AT_A_TIME, one_thread(), _collected(said):
@@ -62,21 +59,15 @@ def perform(work: Work, errand: Errand) -> Outcome:
         except OSError as error:
             if error.errno not in FULL:
                 raise
-            raise OutputError(f"Cannot write ({error.strerror}): make room and run the same command again.") from error
+            raise OutputError(f"Cannot write ({error.strerror}): make room and run again.") from error
     if said:
         finished = Finished({**finished.row, "warnings": said}, finished.trials)
-    return Outcome(errand.job, finished, time.perf_counter() - begun, versions())
-
-
-def perform_in_worker(work: Work, errand: Errand) -> Outcome:
-    """The same in a process that was started for it."""
-    _settle_in()
-    return perform(work, errand)
+    return JobResult(errand.job, finished, time.perf_counter() - begun, versions())
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread of torch, BLAS and OpenMP, also where no other worker wants a core.
+    """Limit torch, BLAS and OpenMP to one thread, also where no other worker needs a core.
 
     A sum over two threads rounds differently: rows must not depend on how many workers there were.
     """
@@ -84,24 +75,41 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+def end_with_parent() -> Callable[[int], None]:
+    """Return the initializer of a worker process: it ignores Ctrl-C and ends the process when its parent ends.
+
+    It is called with the parent's process id, which the parent passes on: a worker that asked only after its imports
+    could be orphaned by then and would not notice. The function is defined in here so that cloudpickle sends its code
+    rather than its name. So it runs before this package and torch are imported, which takes seconds.
+    """
+    every = LOOK_EVERY
+
+    def settle_in(parent: int) -> None:
+        import os
+        import signal
+        import sys
+        import threading
+        import time
+
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if sys.platform == "win32":
+            return  # there the id of the parent does not change when it ends
+
+        def watch() -> None:
+            while os.getppid() == parent:
+                time.sleep(every)
+            os._exit(1)
+
+        threading.Thread(target=watch, daemon=True).start()
+
+    return settle_in
+
+
 @contextmanager
 def _collected(said: list[str]) -> Iterator[None]:
-    """Warnings of ours go into the row: on a worker nobody would see them."""
+    """Collect warnings of this package for the row: nobody sees the output of a worker."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
     ours = (str(warning.message) for warning in caught if issubclass(warning.category, PrecisionNetWarning))
     said.extend(dict.fromkeys(ours))
-
-
-@cache
-def _settle_in() -> None:
-    """Once in each worker process: Ctrl-C is the run's business, and nobody works on for a run that was killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(LOOK_EVERY)
-    os._exit(1)
