@@ -96,6 +96,22 @@ def timeless(rows: list[Row]) -> list[Row]:
     return [{key: value for key, value in row.items() if key not in ("seconds", "finished")} for row in rows]
 
 
+def wait_until_gone(pids: set[int], seconds: float = 5.0) -> None:
+    for _ in range(int(seconds / 0.05)):
+        if not any(alive(pid) for pid in pids):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"still at work: {[pid for pid in pids if alive(pid)]}")
+
+
+def alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 def main() -> None:
     """FOLDER DIARY SECONDS REPEATS: a run in a process of its own, for tests that kill it."""
     folder, diary, seconds, repeats = sys.argv[1:]

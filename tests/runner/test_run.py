@@ -16,13 +16,14 @@ from precisionnet.runner.jobs import Job
 from precisionnet.runner.worker import one_thread
 from precisionnet.runner.run import Event, run_experiment
 from precisionnet.runner.store import read_folder
-from tests.runner.cheap import Cheap, cheap_experiment, timeless
+from tests.runner.cheap import Cheap, cheap_experiment, timeless, wait_until_gone
 
 
 @pytest.fixture
 def two_cores(monkeypatch):
     """Two workers also where there is one core."""
     monkeypatch.setattr(pool, "cpu_count", lambda: 2)
+    monkeypatch.setattr(pool, "IDLE", 1.0)
 
 
 def begun(diary) -> list[str]:
@@ -54,9 +55,7 @@ def test_workers_memory_and_a_folder_give_the_same_rows(tmp_path, two_cores):
     pids = {int(line.split()[2]) for line in diary.read_text().splitlines()}
     assert os.getpid() not in pids
     assert 1 <= len(pids) <= 2
-    for pid in pids:  # workers end with the run
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+    wait_until_gone(pids)  # workers end soon after the run
     assert {row["threads"] for row in spread} == {1}
     stored = read_folder(tmp_path / "r")
     assert sorted(timeless(stored.rows), key=str) == sorted(timeless(spread), key=str)

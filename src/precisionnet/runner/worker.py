@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -75,6 +76,7 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+@cache  # one object: workers with the same initializer are used again by the next wave of jobs
 def end_with_parent() -> Callable[[int], None]:
     """Return the initializer of a worker process: it ignores Ctrl-C and ends the process when its parent ends.
 
