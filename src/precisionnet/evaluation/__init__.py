@@ -1,6 +1,6 @@
-"""Models measured on rows they have not seen: one split beside plain predictors, or every method compared fairly.
+"""Models measured on rows they have not seen: one split beside baselines, or every method compared fairly.
 
-Names are imported when they are first used: the runner and its status need no network.
+Names are imported when they are first used: to read rows needs no network.
 """
 
 from __future__ import annotations
@@ -9,21 +9,37 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from precisionnet.experiments.comparing import compare
-    from precisionnet.experiments.holdout import HoldOut, Predictions, measure, split_rows
-    from precisionnet.experiments.metrics import METRIC_LABELS, score
+    from precisionnet.evaluation.comparison import compare
+    from precisionnet.evaluation.holdout import HoldOut, Predictions, measure, split_rows
+    from precisionnet.evaluation.metrics import METRIC_LABELS, score
+    from precisionnet.evaluation.statistics import paired, summarise
+    from precisionnet.evaluation.tuning import Tuning
 
 _HOME = {
     "METRIC_LABELS": "metrics",
     "HoldOut": "holdout",
     "Predictions": "holdout",
-    "compare": "comparing",
+    "Tuning": "tuning",
+    "compare": "comparison",
     "measure": "holdout",
+    "paired": "statistics",
     "score": "metrics",
     "split_rows": "holdout",
+    "summarise": "statistics",
 }
 
-__all__ = ["METRIC_LABELS", "HoldOut", "Predictions", "compare", "measure", "score", "split_rows"]
+__all__ = [
+    "METRIC_LABELS",
+    "HoldOut",
+    "Predictions",
+    "Tuning",
+    "compare",
+    "measure",
+    "paired",
+    "score",
+    "split_rows",
+    "summarise",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,7 @@
-"""A network in training: the estimator of the public face, advanced epoch by epoch."""
+"""A network in training: the public estimator, advanced epoch by epoch.
+
+This is the only module of the package that drives the training of a network from outside.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,13 @@ from typing import Any
 from precisionnet.errors import PrecisionNetWarning
 from precisionnet.estimators import PNNClassifier, PNNRegressor
 from precisionnet.estimators.fitting import Fitting
-from precisionnet.experiments.methods.candidate import Parameters, Sides
-from precisionnet.experiments.methods.registry import METHODS
+from precisionnet.evaluation.methods import METHODS
+from precisionnet.evaluation.protocol import FitData, target_of
+from precisionnet.evaluation.tuning import Parameters
 from precisionnet.joint import Starts
 
-STARTS = Starts()
-"""One a process: every candidate and every method on the same training rows starts from the same few matrices."""
+GLASSO_CACHE = Starts()
+"""One per process: candidates and methods on the same training rows start from the same few graphical lassos."""
 
 
 class NetworkCandidate:
@@ -24,23 +28,30 @@ class NetworkCandidate:
     The score is that of the epoch the model would keep: the one with the lowest validation loss.
     """
 
-    def __init__(self, method: str, parameters: Parameters, sides: Sides) -> None:
+    def __init__(self, method: str, parameters: Parameters, data: FitData) -> None:
         self.parameters, self.epochs, self.seconds = parameters, 0, 0.0
-        kind = PNNRegressor if sides.task == "regression" else PNNClassifier
+        kind = PNNRegressor if data.task == "regression" else PNNClassifier
         spec = METHODS[method]
-        model = kind(spec.runs, **{**parameters, **spec.fixed}, missing="median", random_state=sides.seed)
+        model = kind(spec.runs, **{**parameters, **spec.fixed}, missing="median", random_state=data.seed)
         self.max_epochs: int = model.settings.n_epochs
-        self._score = "validation_metric" if sides.task == "regression" else "validation_loss"
-        train, validation = sides.train, sides.validation
+        self._score = "validation_metric" if data.task == "regression" else "validation_loss"
+        train, validation = data.train, data.validation
         started = time.perf_counter()
         with warnings.catch_warnings():
             # A comparison says once what is wrong with a table, not in each of some hundred fits.
             warnings.simplefilter("ignore", PrecisionNetWarning)
-            self._fitting = Fitting(model, train.X, train.y, X_val=validation.X, y_val=validation.y, starts=STARTS)
+            self._fitting = Fitting(
+                model,
+                train.X,
+                target_of(train),
+                X_val=validation.X,
+                y_val=target_of(validation),
+                starts=GLASSO_CACHE,
+            )
         self.seconds += time.perf_counter() - started
 
     def advance(self, to_epoch: int) -> float:
-        """Train up to that epoch; the score of the one that would be kept."""
+        """Train up to that epoch; return the score of the epoch that would be kept."""
         started = time.perf_counter()
         with self._fitting.threads():
             while self.epochs < to_epoch and not self._fitting.done:
@@ -51,11 +62,11 @@ class NetworkCandidate:
 
     @property
     def done(self) -> bool:
-        """At the last epoch, or out of patience."""
+        """Whether training is at its last epoch, or out of patience."""
         return self._fitting.done
 
     def model(self) -> Any:
-        """The fitted estimator."""
+        """Return the fitted estimator."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrecisionNetWarning)
             return self._fitting.finish()

@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 
 from precisionnet.errors import InputError, OutputError
-from precisionnet.experiments.config import Tuning
-from precisionnet.experiments.methods.candidate import Candidate, Parameters
-from precisionnet.experiments.methods.searching import (
+from precisionnet.evaluation.tuning import (
     NO_OPTUNA,
     RUNGS,
+    Candidate,
     Entrant,
     Make,
+    Parameters,
     Rungs,
     Searched,
     Space,
+    Tuning,
     how_many_go_on,
     nothing_left,
 )
@@ -50,7 +51,7 @@ Places = tuple[int, ...]
 def search_with_optuna(
     make: Make, space: Space, tuning: Tuning, seed: int = 0, scratch: Path | None = None, recipe: str = "paper"
 ) -> Searched:
-    """``tuning.trials`` combinations of a larger space; with ``scratch`` the finished ones survive a kill."""
+    """Try ``tuning.trials`` combinations of a larger space; with ``scratch`` the finished ones survive a kill."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = _open_study(space, seed, scratch)
     leader: tuple[int, Candidate] | None = None
@@ -73,7 +74,7 @@ def search_with_optuna(
 
 
 def _run(entrant: Entrant, make: Make, earlier: Sequence[FrozenTrial], rungs: Rungs) -> dict[int, float]:
-    """Train from rung to rung, and its scores there; over where too many of the earlier trials were better at one."""
+    """Train from rung to rung and return the scores there; stop where too many earlier trials were better."""
     scores: dict[int, float] = {}
     for rung, share in enumerate((*rungs, 1.0)):
         if not entrant.advance(make, share):
@@ -87,7 +88,7 @@ def _run(entrant: Entrant, make: Make, earlier: Sequence[FrozenTrial], rungs: Ru
 
 
 def _propose(finished: list[FrozenTrial], space: Space, seed: int) -> Places:
-    """What to try next."""
+    """Choose what to try next."""
     entropy = np.random.SeedSequence([seed, len(finished)])
     sampler = optuna.samplers.TPESampler(n_startup_trials=AT_RANDOM, seed=int(entropy.generate_state(1)[0]))
     study = optuna.create_study(sampler=sampler)  # of its own: what is asked for and not finished is forgotten
@@ -117,13 +118,13 @@ def _record(study: optuna.Study, space: Space, places: Places, row: dict[str, An
 
 
 def _best(trials: Sequence[FrozenTrial]) -> int | None:
-    """Number of the lowest score among those trained to the end; of equals the first."""
+    """Return the number of the lowest score among trials that were trained to the end; of equals the first."""
     ended = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     return min(ended, key=lambda trial: (trial.value, trial.number)).number if ended else None
 
 
 def _distributions(space: Space) -> dict[str, Any]:
-    """Positions rather than values: any value can be chosen, and a journal can name it."""
+    """Choose among positions rather than values: any value can be chosen, and a journal can name it."""
     return {name: CategoricalDistribution(range(len(values))) for name, values in space.items()}
 
 
@@ -136,7 +137,7 @@ def _parameters(space: Space, places: Places) -> Parameters:
 
 
 def _open_study(space: Space, seed: int, scratch: Path | None) -> optuna.Study:
-    """The study of this space and seed, from its journal where there is one."""
+    """Open the study of this space and seed, from its journal where there is one."""
     storage = InMemoryStorage() if scratch is None else JournalStorage(_journal(scratch))
     told = json.dumps([seed, {name: list(values) for name, values in space.items()}], default=str)
     name = hashlib.sha256(told.encode()).hexdigest()
@@ -144,7 +145,7 @@ def _open_study(space: Space, seed: int, scratch: Path | None) -> optuna.Study:
 
 
 def _journal(scratch: Path) -> JournalFileBackend:
-    """The journal without what a kill left of it: half a last line, and a lock nobody holds (the folder is ours)."""
+    """Open the journal without what a kill left of it: half a last line, and a lock nobody holds."""
     path = scratch.resolve() / "search.journal"
     path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
     if path.exists():

@@ -1,4 +1,8 @@
-"""Splits that every method shares: whole people, alike in target, the same for whoever asks with the same seed."""
+"""Splits that every method shares: whole people, alike in target, the same for the same seed.
+
+Rows stay in a :class:`precisionnet.datasets.Dataset` from the table to the estimator. A fold holds positions, and
+``Dataset.take`` makes a part of it.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,40 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from precisionnet.arguments import check_count
-from precisionnet.datasets import Dataset
+from precisionnet.datasets import Dataset, Split
 from precisionnet.errors import InputError, some
-from precisionnet.experiments.config import FRACTIONS
 from precisionnet.types import IndexArray, TaskName
 
+FRACTIONS = (0.6, 0.2, 0.2)
+"""Shares of training, validation and test rows, as in the paper."""
 FEWEST_ROWS = (10, 2, 2)
-"""On each side: to learn from, to choose by, to be tested on."""
+"""Smallest number of rows on each side."""
 SIDES = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class FitData:
+    """What a fit may see. Test rows are not in here.
+
+    Parameters
+    ----------
+    train : Dataset
+        Rows to learn from.
+    validation : Dataset
+        Rows to choose by.
+    task : {"regression", "classification"}
+        What the target is.
+    seed : int
+        Seed of the fit.
+    """
+
+    train: Dataset
+    validation: Dataset
+    task: TaskName
+    seed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,16 +59,27 @@ class Fold:
     validation: IndexArray
     test: IndexArray
 
+    def split(self, data: Dataset) -> Split[Dataset]:
+        """Take the three parts of a data set."""
+        return Split(data.take(self.train), data.take(self.validation), data.take(self.test))
+
+
+def target_of(data: Dataset) -> NDArray[Any]:
+    """Return the target as an array; a data set without one cannot be evaluated."""
+    if data.y is None:
+        raise InputError("The data has no target: name the column to predict.")
+    return np.asarray(data.y)
+
 
 def repeat_seed(seed: int, repeat: int) -> int:
-    """The seed of one repeat, whatever the number of repeats; fits NumPy, scikit-learn and PyTorch."""
+    """Return the seed of one repeat, whatever the number of repeats; it suits NumPy, scikit-learn and PyTorch."""
     return int(np.random.SeedSequence([seed, repeat]).generate_state(1)[0])
 
 
 def make_folds(
     data: Dataset, repeats: int, seed: int, fractions: Sequence[float] = FRACTIONS, *, task: TaskName
 ) -> list[Fold]:
-    """A fresh split a repeat; each is refused where a method could not learn from it."""
+    """Draw one split per repeat; a split that a method could not learn from is refused."""
     check_count("repeats", repeats, 1)
     folds = []
     for repeat in range(repeats):
@@ -54,7 +93,7 @@ def make_folds(
 
 
 def splits_frame(data: Dataset, folds: Sequence[Fold]) -> pd.DataFrame:
-    """A row a sample, by its id and in the table's order: the side it is on in each repeat."""
+    """Make a table with one row per sample, by its id: the side it is on in each repeat."""
     sides = np.empty((len(data), len(folds)), dtype=object)
     for column, fold in enumerate(folds):
         for side in SIDES:
@@ -64,7 +103,7 @@ def splits_frame(data: Dataset, folds: Sequence[Fold]) -> pd.DataFrame:
 
 
 def data_hash(data: Dataset) -> str:
-    """sha256 of features, target and people, with their names and in their order: what a result can depend on."""
+    """Hash features, target and people, with their names and in their order: all that a result can depend on."""
     digest = hashlib.sha256()
     _add_labels(digest, [str(name) for name in data.X.columns])
     values = np.ascontiguousarray(data.X.to_numpy(dtype=np.float64)) + 0.0  # -0.0 is 0.0
@@ -76,14 +115,14 @@ def data_hash(data: Dataset) -> str:
 
 
 def _texts(column: pd.Series[Any] | pd.Index[Any]) -> list[str]:
-    """Numbers are equal whatever their type: 1 is 1.0."""
+    """Write values as text; numbers are equal whatever their type: 1 is 1.0."""
     if pd.api.types.is_numeric_dtype(column.dtype):
         return [repr(value) for value in column.to_numpy(dtype=np.float64, na_value=np.nan).tolist()]
     return [str(value) for value in column]
 
 
 def _add_labels(digest: Any, labels: Sequence[str]) -> None:
-    """Each with its length, so that no two lists look alike."""
+    """Add labels to a hash, each with its length, so that no two lists look alike."""
     for label in (str(len(labels)), *labels):
         text = label.encode("utf-8", "surrogatepass")
         digest.update(f"{len(text)}:".encode() + text)

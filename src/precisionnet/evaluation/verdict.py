@@ -13,20 +13,41 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from precisionnet.experiments.methods.registry import METHODS, TRIVIAL
-from precisionnet.experiments.metrics import HIGHER_IS_BETTER, headline
-from precisionnet.experiments.pairing import failed, is_number, methods_of, paired, score_table
-from precisionnet.experiments.runner.jobs import Row
+from precisionnet.evaluation.methods import METHODS, TRIVIAL
+from precisionnet.evaluation.metrics import HIGHER_IS_BETTER, headline
+from precisionnet.evaluation.statistics import failed, is_number, methods_of, paired, score_table
+from precisionnet.runner.jobs import Row
 from precisionnet.types import TaskName
 
 NO_INTERVAL = "repeats that all differ by the same amount give no interval to tell it from chance"
-
-
 EMPTY = "a graph without a single edge"
 
 
 def verdict(rows: Sequence[Row], task: TaskName, target: str, unit: str = "") -> str:
-    """Two sentences: ``joint``, the best other method and whether they differ; and what to use."""
+    """Say in two sentences how ``joint`` and the best other method compare, and what to use.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Rows of a comparison.
+    task : {"regression", "classification"}
+        What the target is.
+    target : str
+        Name of the target.
+    unit : str, default=""
+        Unit of the target, such as "years".
+
+    Returns
+    -------
+    str
+        The two sentences.
+
+    Examples
+    --------
+    >>> rows = [{"method": "joint", "repeat": 0, "mae": 3.0, "n_train": 60, "n_test": 20}]
+    >>> verdict(rows, "regression", "age", "years").split(",")[0]
+    'joint predicts age with MAE 3.00 years in one repeat'
+    """
     table = score_table(rows, headline(task))
     losses = -table if headline(task) in HIGHER_IS_BETTER else table
     failures = _failures(rows)

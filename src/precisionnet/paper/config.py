@@ -138,45 +138,6 @@ def builtin(name: str) -> Path:
     return path
 
 
-def checked_networks(
-    networks: Mapping[str, Sequence[Any]], recipe: str = "paper", *, tuned: bool = True
-) -> dict[str, list[Any]]:
-    """The grid of the networks' parameters: the recipe's, with what is given in its place.
-
-    ``recipe`` is taken where none is given. Where nothing is tuned the grid is what is given, a value each.
-    """
-    tunable = [name for name in BY_NAME if name not in _NOT_TUNED]
-    refuse_unknown("networks.", _table("networks", networks), tunable)
-    given = {name: _checked_values(name, values) for name, values in networks.items()}
-    recipes = given.get("recipe", [recipe])
-    if len(recipes) > 1:
-        raise InputError("networks.recipe names two recipes, which differ in what is tuned: run an experiment of each.")
-    several = [name for name, values in given.items() if len(values) > 1]
-    if several and not tuned:
-        raise InputError(f"networks.{several[0]} has several values, and nothing is tuned: name one of them.")
-    grid = {"recipe": recipes, **(GRIDS[recipes[0]] if tuned else {}), **given}
-    return {name: list(grid[name]) for name in BY_NAME if name in grid}  # one order, however the file was written
-
-
-def recipe_of(networks: Mapping[str, Sequence[Any]]) -> str:
-    """Of a checked grid, which has one."""
-    return str(networks["recipe"][0]) if "recipe" in networks else BY_NAME["recipe"].default
-
-
-def _checked_values(name: str, values: Any) -> list[Any]:
-    if not isinstance(values, list | tuple) or not values:
-        raise InputError(f"networks.{name} must be a list of values to choose from, got {shown(values)}.")
-    for value in values:
-        complaint = BY_NAME[name].complaint(value)
-        if complaint:
-            raise InputError(f"networks.{name} {complaint}.")
-    as_number = BY_NAME[name].kind is float
-    checked = [float(value) if as_number and value is not None else value for value in values]
-    if len(set(checked)) < len(checked):
-        raise InputError(f"networks.{name} names a value twice: {shown(list(values))}; leave one of them out.")
-    return checked
-
-
 _KEYS = [part.name for part in fields(Config)]
 
 
