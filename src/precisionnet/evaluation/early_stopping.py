@@ -42,7 +42,9 @@ class Boosting:
         self.columns = list(train.X.columns[train.X.notna().any()])  # scikit-learn cannot bin a column of NaN
         self.trees.fit(train.X[self.columns], target_of(train))
         classes = None if self.regression else self.classes_
-        self.n_trees = int(np.argmin([judge(target_of(validation), said, classes) for said in self._stages(validation.X)])) + 1
+        self.n_trees = (
+            int(np.argmin([judge(target_of(validation), said, classes) for said in self._stages(validation.X)])) + 1
+        )
         return self
 
     @property

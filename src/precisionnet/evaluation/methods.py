@@ -135,7 +135,9 @@ def _with_readout(spec: MethodSpec, readout: str) -> MethodSpec:
     )
 
 
-def _baseline(name: str, label: str, what: str, *tasks: TaskName, numbers: Grid | None = None, **grid: Any) -> MethodSpec:
+def _baseline(
+    name: str, label: str, what: str, *tasks: TaskName, numbers: Grid | None = None, **grid: Any
+) -> MethodSpec:
     return MethodSpec(name, label, what, tasks or BOTH, "baseline", grid, numbers or {})
 
 
@@ -268,9 +270,7 @@ def check_methods(names: Iterable[str], task: TaskName) -> tuple[str, ...]:
     return tuple(name for name in METHODS if name in asked)
 
 
-def checked_networks(
-    networks: Grid, recipe: str = "paper", *, tuned: bool = True
-) -> dict[str, list[Any]]:
+def checked_networks(networks: Grid, recipe: str = "paper", *, tuned: bool = True) -> dict[str, list[Any]]:
     """Complete the grid of the networks' parameters: the recipe's, with what is given in its place.
 
     ``recipe`` is taken where none is given. Where nothing is tuned the grid is what is given, one value each.

@@ -7,7 +7,8 @@ Rows stay in a :class:`precisionnet.datasets.Dataset` from the table to the esti
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,6 +113,11 @@ def data_hash(data: Dataset) -> str:
     for column in (data.X.index, data.y, data.groups):
         _add_labels(digest, ["none"] if column is None else [str(column.name), *_texts(column)])
     return digest.hexdigest()
+
+
+def draw_hash(drawn: Mapping[str, Any]) -> str:
+    """Hash how rows are drawn, as JSON values: what stands for the hash of a table where there is none."""
+    return hashlib.sha256(json.dumps(drawn, sort_keys=True).encode()).hexdigest()
 
 
 def _texts(column: pd.Series[Any] | pd.Index[Any]) -> list[str]:

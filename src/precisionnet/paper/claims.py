@@ -1,16 +1,29 @@
-"""What the paper says of its synthetic experiment (Figure 2), held against rows."""
+"""What the paper says of its experiments, sentence by sentence, held against rows.
+
+A claim is judged by a rule that is stated with it. That one method predicts or estimates better than another counts
+only where the 95 % interval of the paired difference excludes zero, and that it is as good only where the interval
+stays within a margin; else the claim is left open (None), neither held nor refuted. That something is similar, close,
+sparse or free of zeros is judged on means or counts alone, without allowance for chance. Slopes of the theorem are
+left open where they miss their range by less than two standard errors.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypedDict
 
 import numpy as np
+from scipy import stats
 
-from precisionnet.experiments.methods.registry import label
-from precisionnet.experiments.pairing import is_number, methods_of, paired
-from precisionnet.experiments.paper.judging import Judged, best, mean, no_zeros, ordered, worse_than, zero_shares
-from precisionnet.experiments.runner.jobs import Row
+from precisionnet.evaluation.methods import label
+from precisionnet.evaluation.statistics import LEVEL, failed, is_number, methods_of, paired
+from precisionnet.paper.theorem_claims import Judged, theorem_claims
+from precisionnet.runner.jobs import Row
 
+TABLE_METHODS = ("pca_mlp", "vnn", "sample", "glasso")
+SPARSE = 0.25
+"""Share of zeros; the paper's own smallest, on ADNI, is 0.26."""
+CLOSE_SCORE = 0.05
 MARGIN = 0.05
 """As good as another method is what is not worse by this share of the other's mean MAE, chance allowed for."""
 SIMILAR = 1.25
@@ -19,8 +32,52 @@ CLOSE_DENSITY = 0.1
 FEW_ZEROS = 0.1
 
 
+class Claim(TypedDict):
+    """A sentence of the paper and how it fared; ``holds`` is None where the rows cannot tell."""
+
+    claim: str
+    holds: bool | None
+    numbers: str
+    rule: str
+
+
+def judge_claims(kind: str, rows: Sequence[Row], cohort: str | None = None) -> list[Claim]:
+    """Judge every claim of the paper that these rows can decide about.
+
+    Parameters
+    ----------
+    kind : {"synthetic", "comparison", "theorem"}
+        Kind of the page; a comparison is one of the paper's cohorts.
+    rows : sequence of dict
+        Rows of the experiment.
+    cohort : str, default=None
+        Name of the cohort; by default the name of the experiment.
+
+    Returns
+    -------
+    list of dict
+        ``claim``, ``holds`` (None: open), ``numbers`` and ``rule`` of each.
+
+    Examples
+    --------
+    >>> judge_claims("theorem", [])
+    []
+    """
+    fine = [row for row in rows if not failed(row)]
+    judges: dict[str, Callable[[], Iterable[Judged | None]]] = {
+        "synthetic": lambda: synthetic_claims(fine),
+        "comparison": lambda: cohort_claims(fine, cohort),
+        "theorem": lambda: theorem_claims(fine),
+    }
+    found = judges[kind]()
+    return [
+        Claim(claim=claim, holds=holds, numbers=numbers, rule=rule)
+        for claim, holds, numbers, rule in (judged for judged in found if judged is not None)
+    ]
+
+
 def synthetic_claims(rows: Sequence[Row]) -> Iterable[Judged | None]:
-    """Figure 2."""
+    """Judge Figure 2."""
     levels = sorted({row["sparsity"] for row in rows})
     by_level = {level: [row for row in rows if row["sparsity"] == level] for level in levels}
     yield _best_everywhere(rows, by_level)
@@ -66,7 +123,7 @@ def _best_everywhere(rows: Sequence[Row], by_level: dict[float, list[Row]]) -> J
 
 
 def _never_worse(rows: Sequence[Row], by_level: dict[float, list[Row]], ours: str) -> Judged | None:
-    """Not inferior by a margin: that no difference is found, as with few or noisy repeats, is no evidence."""
+    """Judge non-inferiority by a margin: that no difference is found, as with few or noisy repeats, is no evidence."""
     others = [method for method in ("glasso", "sample") if method in methods_of(rows)]
     if ours not in methods_of(rows) or not others:
         return None
@@ -95,13 +152,13 @@ def _never_worse(rows: Sequence[Row], by_level: dict[float, list[Row]], ours: st
 
 
 def _at_worst(rows: Sequence[Row], ours: str, other: str) -> float:
-    """Upper end of our MAE less the other's, as a share of the other's mean; NaN where there is no interval."""
+    """Return the upper end of our MAE less the other's, as a share of the other's mean; NaN where there is no interval."""
     table = paired([row for row in rows if row["method"] in (ours, other)], ours, "mae", resampled=False)
     return -float(table["low"][other]) / mean(rows, other, "mae") if other in table.index else np.nan
 
 
 def _better_averaged(averaged: Sequence[Row], ours: str, others: Sequence[str]) -> list[str]:
-    """The methods whose MAE, averaged over levels, is lower than ours beyond chance."""
+    """List the methods whose MAE, averaged over levels, is lower than ours beyond chance."""
     table = paired([row for row in averaged if row["method"] in (ours, *others)], ours, "mae", resampled=False)
     return [f"{label(str(method))} averaged over levels" for method in table.index[table["high"] < 0]]
 
@@ -135,7 +192,7 @@ def _density_close(by_level: dict[float, list[Row]], method: str) -> Judged | No
 
 
 def _over_levels(rows: Sequence[Row], metric: str) -> list[Row]:
-    """One row a method and repeat: the mean over levels, where none is missing."""
+    """Average over levels, where none is missing: one row per method and repeat."""
     levels = len({row["sparsity"] for row in rows})
     found: dict[tuple[str, int], list[float]] = {}
     for row in rows:
@@ -146,3 +203,107 @@ def _over_levels(rows: Sequence[Row], metric: str) -> list[Row]:
         for (method, repeat), values in found.items()
         if len(values) == levels
     ]
+
+
+def cohort_claims(rows: Sequence[Row], cohort: str | None = None) -> Iterable[Judged | None]:
+    """Judge Table 1; where the cohort is not given, the experiment's name is taken for it."""
+    present = methods_of(rows)
+    others = [method for method in TABLE_METHODS if method in present]
+    if "joint" in present and others:
+        yield best("Joint predicts age best of the paper's methods", rows, others, resampled=True)
+        if zeros := zero_shares(rows, "joint"):
+            yield (
+                "Joint's precision is sparse",
+                bool(np.mean(zeros) >= SPARSE),
+                f"{np.mean(zeros):.0%} of the entries are zero, {min(zeros):.0%} at least",
+                f"at least {SPARSE:.0%} of the entries are zero, on average",
+            )
+    for method in ("joint", "glasso"):
+        yield ordered(f"{label(method)} predicts better than Sample", rows, method, "sample", "mae", resampled=True)
+    yield no_zeros(rows)
+    cohorts = {cohort or str(row.get("experiment")) for row in rows}
+    if cohorts == {"abide"}:
+        yield _close(rows, "vnn", "glasso")
+        yield ordered("PCA + MLP predicts better than GL", rows, "pca_mlp", "glasso", "mae", resampled=True)
+    if cohorts == {"adni"}:
+        yield ordered("VNN predicts worse than GL", rows, "glasso", "vnn", "mae", resampled=True)
+        yield ordered("PCA + MLP predicts worse than VNN", rows, "vnn", "pca_mlp", "mae", resampled=True)
+
+
+def _close(rows: Sequence[Row], one: str, other: str) -> Judged | None:
+    a, b = mean(rows, one, "mae"), mean(rows, other, "mae")
+    if np.isnan(a) or np.isnan(b):
+        return None
+    rule = f"mean errors differ by at most {CLOSE_SCORE:.0%}"
+    return f"{label(one)} is close to {label(other)}", abs(a / b - 1.0) <= CLOSE_SCORE, f"MAE {a:.2f} and {b:.2f}", rule
+
+
+def best(claim: str, rows: Sequence[Row], others: Sequence[str], *, resampled: bool) -> Judged | None:
+    """Judge whether Joint's MAE is lower than that of all others."""
+    table = paired(rows, "joint", "mae", resampled=resampled)
+    table = table.loc[[method for method in others if method in table.index]]
+    if table.empty:
+        return None
+    holds = False if (table["high"] < 0).any() else True if (table["low"] > 0).all() else None
+    differences = [
+        f"{label(str(method))} {interval_text(line.difference, line.low, line.high)}"
+        for method, line in table.iterrows()
+    ]
+    rule = "every paired difference to Joint is above zero with its 95 % interval"
+    return claim, holds, f"MAE less Joint's: {', '.join(differences)}", rule
+
+
+def worse_than(rows_by_level: Mapping[float, Sequence[Row]], ours: str, others: Sequence[str]) -> tuple[list[str], int]:
+    """Find where another method's MAE is lower than ours beyond chance, and how many comparisons there were.
+
+    All comparisons together keep to 5 % (Bonferroni): of a dozen by themselves, one in four tables would show some.
+    """
+    found = []
+    for level, here in rows_by_level.items():
+        table = paired([row for row in here if row["method"] in (ours, *others)], ours, "mae", resampled=False)
+        for method, line in table[table["low"].notna()].iterrows():
+            found.append((f"{label(str(method))} at {level:g}", _chance_of_lower(line.difference, line.high, line.n)))
+    return [where for where, p in found if p * len(found) < 1.0 - LEVEL], len(found)
+
+
+def _chance_of_lower(difference: float, high: float, n: float) -> float:
+    """Return how likely a difference as far below zero would be by chance (two-sided); 1 where it is not below."""
+    if difference >= 0.0:
+        return 1.0
+    error = (high - difference) / stats.t.ppf(0.5 + LEVEL / 2.0, n - 1)
+    return float(2.0 * stats.t.cdf(difference / error, n - 1))
+
+
+def ordered(claim: str, rows: Sequence[Row], better: str, worse: str, metric: str, *, resampled: bool) -> Judged | None:
+    """Judge whether the error of ``better`` is the lower one."""
+    table = paired([row for row in rows if row["method"] in (better, worse)], better, metric, resampled=resampled)
+    if worse not in table.index:
+        return None
+    difference, low, high = (float(table[column][worse]) for column in ("difference", "low", "high"))
+    numbers = f"{label(worse)} less {label(better)}: {interval_text(difference, low, high)}"
+    rule = "the paired difference is above zero with its 95 % interval"
+    return claim, True if low > 0 else False if high < 0 else None, numbers, rule
+
+
+def no_zeros(rows: Sequence[Row]) -> Judged | None:
+    """Judge whether the sample precision has no zeros."""
+    zeros = [row["n_zeros"] for row in rows if row["method"] == "sample" and is_number(row.get("n_zeros"))]
+    if not zeros:
+        return None
+    return "Sample's precision has no zeros", max(zeros) == 0, f"at most {max(zeros)} zeros", "no entry is exactly zero"
+
+
+def zero_shares(rows: Sequence[Row], method: str) -> list[float]:
+    """Return the share of zeros of theta, fit by fit."""
+    return [1.0 - row["density"] for row in rows if row["method"] == method and is_number(row.get("density"))]
+
+
+def mean(rows: Sequence[Row], method: str, metric: str) -> float:
+    """Average over the rows of a method that have the metric; NaN where none has."""
+    values = [row[metric] for row in rows if row["method"] == method and is_number(row.get(metric))]
+    return float(np.mean(values)) if values else np.nan
+
+
+def interval_text(difference: float, low: float, high: float) -> str:
+    """Write +1.2 [+0.8, +1.6]; one repeat, or repeats that all differ by the same amount, give no interval."""
+    return f"{difference:+.3g}" + (" (no interval)" if np.isnan(low) else f" [{low:+.3g}, {high:+.3g}]")

@@ -7,67 +7,58 @@ value is checked before anything runs: a mistake is one sentence with the file's
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from precisionnet.arguments import check_choice, check_count, check_number, check_switch
+from precisionnet.arguments import check_choice, check_count, check_number
+from precisionnet.datasets.drawn.graphs import GRAPHS
+from precisionnet.datasets.drawn.synthetic import PARAMETERS as DRAWN
 from precisionnet.errors import InputError, did_you_mean, shown
-from precisionnet.experiments.config_data import checked_data, refuse_unknown
-from precisionnet.parameters import BY_NAME
+from precisionnet.evaluation.methods import check_methods, checked_networks, refuse_unknown
+from precisionnet.evaluation.protocol import FRACTIONS
+from precisionnet.evaluation.tuning import Tuning
+from precisionnet.parameters import BY_NAME, Parameter
 
 KindName = Literal["cohort", "synthetic", "theorem"]
-SearchName = Literal["grid", "optuna", "none"]
 KINDS: tuple[KindName, ...] = get_args(KindName)
-
-PAPER_GRID: dict[str, list[Any]] = {
-    "recipe": ["paper"],
-    "n_layers": [1, 2, 3],
-    "n_filters": [8, 16],
-    "order": [1, 2, 3],
-    "l1_scale": [1.0, 10.0, 20.0],
-}
-"""The values of the networks' parameters that the paper chose from, on validation rows."""
-
-# Small, because every choice is eight networks to train; what else a recipe holds was measured once and for all.
-STANDARD_GRID: dict[str, list[Any]] = {"recipe": ["standard"], "n_layers": [1, 2]}
-"""What networks of the standard recipe choose from."""
-
-GRIDS = {"paper": PAPER_GRID, "standard": STANDARD_GRID}
-"""By recipe."""
-
-FRACTIONS = (0.6, 0.2, 0.2)
-"""Training, validation and test, as in the paper."""
-CONFIGS = Path(__file__).parent / "paper" / "configs"
-_NOT_TUNED = ("method", "validation_fraction", "missing")
-"""Parameters of a network that the protocol decides about."""
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """How parameters are chosen on the validation rows."""
-
-    search: SearchName = "grid"
-    """grid (every combination), optuna (a budget of ``trials``) or none (every method at its defaults)."""
-    trials: int = 20
-    race: bool = True
-    """Give candidates up early that fall behind the others on the validation rows."""
-
-    def __post_init__(self) -> None:
-        check_choice("search", self.search, get_args(SearchName))
-        check_count("trials", self.trials, 1)
-        check_switch("race", self.race)
-
-    @property
-    def tuned(self) -> bool:
-        """Whether there is anything to choose."""
-        return self.search != "none"
+COHORTS = ("abide", "ants", "adni")
+CONFIGS = Path(__file__).parent / "configs"
 
 
 @dataclass(frozen=True)
 class Config:
-    """A checked experiment; equal experiments are equal here, whether written as 1 or as 1.0."""
+    """A checked experiment; equal experiments are equal here, whether written as 1 or as 1.0.
+
+    Parameters
+    ----------
+    name : str
+        Name of the experiment.
+    kind : {"cohort", "synthetic", "theorem"}
+        What is measured: methods on a brain cohort, methods on drawn rows, or Theorem 1.
+    methods : tuple of str, default=()
+        The methods that are compared.
+    repeats : int, default=5
+        Number of splits or draws.
+    seed : int, default=0
+        Seed of splits, draws and fits.
+    fractions : tuple of float, default=(0.6, 0.2, 0.2)
+        Shares of training, validation and test rows.
+    tuning : Tuning, default=Tuning()
+        How parameters are chosen.
+    networks : mapping of str to list, default={}
+        Values to choose from by parameter of the networks. What is not given is the recipe's, by default the paper's.
+    data : mapping, default={}
+        What the kind of experiment needs: the cohort, or how rows are drawn.
+    expected : mapping of str to str, default={}
+        What to expect of the "full" and the "quick" run, and how long they take.
+
+    Examples
+    --------
+    >>> Config("mine", "cohort", methods=("ridge", "joint"), data={"cohort": "abide"}).methods
+    ('joint', 'ridge')
+    """
 
     name: str
     kind: KindName
@@ -75,14 +66,10 @@ class Config:
     repeats: int = 5
     seed: int = 0
     fractions: tuple[float, float, float] = FRACTIONS
-    """Training, validation and test rows."""
     tuning: Tuning = field(default_factory=Tuning)
     networks: Mapping[str, list[Any]] = field(default_factory=dict)
-    """Values to choose from by parameter of the networks; what is not given is the recipe's, by default the paper's."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """What the kind of experiment needs to know; see ``config_data``."""
     expected: Mapping[str, str] = field(default_factory=dict)
-    """What to expect of the "full" and the "quick" run, and how long they take: words for the reader."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -93,7 +80,7 @@ class Config:
         check_number("seed", self.seed, high=2**32)
         if not isinstance(self.tuning, Tuning):
             raise InputError(f"tuning must be a table of search, trials and race, got {shown(self.tuning)}.")
-        set_ = object.__setattr__  # frozen for everybody else
+        set_ = object.__setattr__  # the class is frozen
         set_(self, "methods", _methods(self.methods, self.kind))
         set_(self, "fractions", _fractions(self.fractions))
         set_(self, "networks", checked_networks(self.networks, tuned=self.tuning.tuned))
@@ -101,14 +88,38 @@ class Config:
         set_(self, "expected", _expected(self.expected))
 
     def hashed(self) -> dict[str, Any]:
-        """Everything that can change a number, as JSON values."""
+        """Return everything that can change a number, as JSON values.
+
+        Returns
+        -------
+        dict
+            The values without ``expected``.
+        """
         values = asdict(self)
         del values["expected"]
         return values | {"methods": list(self.methods), "fractions": list(self.fractions)}
 
 
 def load_config(path: str | Path, quick: bool = False) -> Config:
-    """Read and check a file."""
+    """Read and check the file of an experiment.
+
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file.
+    quick : bool, default=False
+        Whether the table ``[quick]`` overrides the rest.
+
+    Returns
+    -------
+    Config
+        The checked experiment.
+
+    Examples
+    --------
+    >>> load_config(builtin("abide")).repeats
+    5
+    """
     document = _read(path)
     try:
         overrides = document.pop("quick", {})
@@ -127,7 +138,23 @@ def load_config(path: str | Path, quick: bool = False) -> Config:
 
 
 def builtin(name: str) -> Path:
-    """The file of an experiment that comes with the package."""
+    """Return the file of an experiment that comes with the package.
+
+    Parameters
+    ----------
+    name : str
+        One of "abide", "adni", "ants", "synthetic" and "theorem".
+
+    Returns
+    -------
+    Path
+        The TOML file.
+
+    Examples
+    --------
+    >>> builtin("theorem").name
+    'theorem.toml'
+    """
     path = CONFIGS / f"{name}.toml"
     known = sorted(path.stem for path in CONFIGS.glob("*.toml"))
     if name not in known:
@@ -154,7 +181,7 @@ def _read(path: str | Path) -> dict[str, Any]:
 
 
 def _merged(document: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
-    """Tables are joined key by key, everything else is replaced."""
+    """Join tables key by key; replace everything else."""
     merged = dict(document)
     for key, value in overrides.items():
         both_tables = isinstance(value, dict) and isinstance(merged.get(key), dict)
@@ -169,9 +196,6 @@ def _table(name: str, value: Any) -> dict[str, Any]:
 
 
 def _methods(methods: Any, kind: KindName) -> tuple[str, ...]:
-    # The registry builds on scikit-learn's models; whoever needs only Tuning does without.
-    from precisionnet.experiments.methods.registry import check_methods
-
     if not isinstance(methods, list | tuple) or not all(isinstance(name, str) for name in methods):
         raise InputError(f"methods must be a list of names, got {shown(methods)}.")
     if not methods and kind == "theorem":
@@ -200,3 +224,100 @@ def _expected(expected: Mapping[str, str]) -> dict[str, str]:
         if not isinstance(text, str):
             raise InputError(f"expected.{name} must be text, got {shown(text)}.")
     return texts
+
+
+_REQUIRED = object()
+_SPARSITY = Parameter(
+    "sparsity", None, "Share of the true precision's entries that are not zero.", high=1, closed="right"
+)
+_POSITIVE = Parameter("", None, "A number above zero.", closed="neither")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One key of ``[data]``: what a value must be, and whether there is a list of them."""
+
+    parameter: Parameter
+    many: bool = False
+    default: Any = _REQUIRED
+
+    def checked(self, name: str, value: Any) -> Any:
+        """Return the checked value, numbers as float where they need not be whole."""
+        if not self.many:
+            return self._one(name, value)
+        if not isinstance(value, list | tuple) or not value:
+            raise InputError(f"{name} must be a list of values, got {shown(value)}.")
+        values = [self._one(name, item) for item in value]
+        if len(set(values)) < len(values):
+            raise InputError(f"{name} names a value twice: {shown(list(value))}; leave one of them out.")
+        return values
+
+    def _one(self, name: str, value: Any) -> Any:
+        complaint = self.parameter.complaint(value)
+        if complaint:
+            hint = did_you_mean(value, self.parameter.choices) if isinstance(value, str) else ""
+            raise InputError(f"{name} {complaint}{hint}.")
+        return float(value) if self.parameter.kind is float else value
+
+
+def _choice(*choices: str) -> Parameter:
+    return Parameter("", None, "", str, choices=choices)
+
+
+_BASE = {
+    "n_features": Entry(DRAWN["n_features"]),
+    "n_samples": Entry(DRAWN["n_samples"]),
+    "sparsity": Entry(_SPARSITY),
+}
+
+ENTRIES: dict[str, dict[str, Entry]] = {
+    "cohort": {"cohort": Entry(_choice(*COHORTS))},
+    "synthetic": {
+        "n_features": Entry(DRAWN["n_features"]),
+        "n_samples": Entry(DRAWN["n_samples"]),
+        "sparsity": Entry(_SPARSITY, many=True),
+        "tuned_at": Entry(_SPARSITY),
+        "snr": Entry(DRAWN["snr"], default=DRAWN["snr"].default),
+        "graph": Entry(_choice(*GRAPHS), default="random"),
+        "condition_number": Entry(DRAWN["condition_number"], default=DRAWN["condition_number"].default),
+    },
+    "theorem": {
+        "n_samples": Entry(DRAWN["n_samples"], many=True),
+        "n_features": Entry(DRAWN["n_features"], many=True),
+        "sparsity": Entry(_SPARSITY, many=True),
+        "l1_scale": Entry(_POSITIVE, default=BY_NAME["l1_scale"].of("paper")),
+        "coupling": Entry(_POSITIVE, default=BY_NAME["coupling"].of("paper")),
+        "distances": Entry(Parameter("", None, "Nuclear distance of an anchor from the truth."), many=True),
+    },
+}
+
+
+def checked_data(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Check the table ``[data]`` and fill in its defaults."""
+    if not isinstance(data, Mapping):
+        raise InputError(f"data must be a table, written below a line [data], got {shown(data)}.")
+    if kind != "theorem":
+        checked = _checked("data.", data, ENTRIES[kind])
+    else:
+        base = data.get("base", {})
+        if not isinstance(base, Mapping):
+            raise InputError(f"data.base must be a table, written below a line [data.base], got {shown(base)}.")
+        refuse_unknown("data.", data, ["base", *ENTRIES[kind]])
+        rest = {name: value for name, value in data.items() if name != "base"}
+        checked = {"base": _checked("data.base.", base, _BASE), **_checked("data.", rest, ENTRIES[kind])}
+    if kind == "synthetic" and checked["tuned_at"] not in checked["sparsity"]:
+        raise InputError(
+            f"data.tuned_at is {checked['tuned_at']:g}, which is not in data.sparsity: add it there or choose one of "
+            f"{', '.join(f'{level:g}' for level in checked['sparsity'])}."
+        )
+    return checked
+
+
+def _checked(where: str, given: Mapping[str, Any], entries: Mapping[str, Entry]) -> dict[str, Any]:
+    refuse_unknown(where, given, entries)
+    checked = {}
+    for name, entry in entries.items():
+        if name not in given and entry.default is _REQUIRED:
+            raise InputError(f"the key {where + name!r} is missing; add it.")
+        checked[name] = entry.checked(where + name, given.get(name, entry.default))
+    return checked

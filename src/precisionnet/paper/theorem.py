@@ -9,7 +9,9 @@ quantity is varied at a time, the others stay at ``base``:
 - n_samples once more with theta_task at the truth and at a distance from it;
 - the nuclear distance of theta_task, as one direction (all of it in one eigenvalue) and as all directions at once.
 
-``drawing.py`` keeps what m_1 and m_2 depend on the same everywhere.
+The constants of the theorem depend on the eigenvalues of theta_0. So its condition number is the same everywhere, and
+every feature has the same number of neighbours, S / N of them, in a random graph. With edges dealt at random the
+largest number of neighbours would grow with N, and at one condition number the edges would fade: constants would drift.
 """
 
 from __future__ import annotations
@@ -20,25 +22,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
-from scipy.linalg import eigvalsh
+from scipy.linalg import cholesky, eigvalsh, solve_triangular
 
+from precisionnet.datasets import make_sparse_precision
 from precisionnet.errors import FitDivergedError, InputError
-from precisionnet.experiments.config import Config
-from precisionnet.experiments.paper.drawing import (
-    CONDITION_NUMBER,
-    draw_covariance,
-    draw_direction,
-    draw_truth,
-)
-from precisionnet.experiments.protocol import repeat_seed
-from precisionnet.experiments.runner.jobs import Experiment, Finished, Job, Row
-from precisionnet.experiments.sources import recipe_hash
+from precisionnet.evaluation.protocol import draw_hash, repeat_seed
 from precisionnet.linalg import count_zeros
+from precisionnet.paper.config import Config
 from precisionnet.parameters import BY_NAME
 from precisionnet.precision import graphical_lasso, spectral_bound
-from precisionnet.types import FloatArray
+from precisionnet.runner.jobs import Experiment, Finished, Job, Row
+from precisionnet.types import FloatArray, IndexArray
 
+CONDITION_NUMBER = 10.0
+"""Condition number of every true precision."""
 TASK_WEIGHT: float = BY_NAME["task_weight"].of("paper")
 """alpha of the paper: Step 1 weighs the graphical lasso by 1 - alpha."""
 FAR = 1.0
@@ -51,13 +50,13 @@ PLAIN, ANCHORED = "glasso", "anchored"
 
 @dataclass(frozen=True)
 class Theorem:
-    """Draws rows, solves Step 1, and says how far off it is; picklable."""
+    """The work of one job: draw rows, solve Step 1, and measure how far off it is."""
 
     l1_scale: float
     coupling: float
 
     def __call__(self, job: Job, earlier: Row | None, scratch: Path | None) -> Finished:
-        """One solve."""
+        """Solve once."""
         started = time.perf_counter()
         n, size, edges = (int(job.setting[name]) for name in ("n_samples", "n_features", "n_edges"))
         # One truth for every T and every theta_task of a repeat, so that only what is varied changes.
@@ -94,7 +93,7 @@ class Theorem:
 
 
 def proof_m1(row: Row, noise: FloatArray, l1_scale: float, rate: float) -> Row:
-    """m_1 as the proof has it, 4 tau / k_min^2 (c_1 + l1_scale + c_2), with the c_1 and c_2 that this noise needs.
+    """Return m_1 as the proof has it, 4 tau / k_min^2 (c_1 + l1_scale + c_2), with the c_1 and c_2 that this noise needs.
 
     The proof asks for a penalty that covers the off-diagonal noise of the covariance; where it does not, there is none.
     """
@@ -107,7 +106,7 @@ def proof_m1(row: Row, noise: FloatArray, l1_scale: float, rate: float) -> Row:
 
 
 def proof_m2(row: Row, coupling: float) -> Row:
-    """m_2 as the proof has it, sqrt(4 tau c_3 gamma / (1 - alpha)) / k_min with c_3 = ||theta_0||_2 + M."""
+    """Return m_2 as the proof has it, sqrt(4 tau c_3 gamma / (1 - alpha)) / k_min with c_3 = ||theta_0||_2 + M."""
     largest = 1.0 / row["k_min"] + row["spectral_bound"]
     return {"proof_m2": float(np.sqrt(4.0 * _tau(row) * largest * coupling)) / row["k_min"]}
 
@@ -117,14 +116,15 @@ def _tau(row: Row) -> float:
 
 
 def theorem_experiment(config: Config) -> Experiment:
-    """All sweeps of ``config.data``."""
+    """Build all sweeps of ``config.data``."""
     data = config.data
     return Experiment(
         name=config.name,
         config=config.hashed(),
-        data_hash=recipe_hash({"drawn": "theorem", "data": dict(data), "seed": config.seed}),
+        data_hash=draw_hash({"drawn": "theorem", "data": dict(data), "seed": config.seed}),
         jobs=tuple(_jobs(config)),
         work=Theorem(data["l1_scale"], data["coupling"]),
+        metrics=("frobenius_error",),
         about={
             "kind": "theorem",
             "title": "Theorem 1: how far the estimate is from the true precision",
@@ -180,7 +180,7 @@ def _setting(vary: str, n_samples: int, n_features: int, degree: int) -> dict[st
 
 
 def neighbours(sparsity: float, n_features: int) -> int:
-    """Of each feature, at this share of non-zero entries."""
+    """Return the number of neighbours of each feature at this share of non-zero entries."""
     count = round(sparsity * n_features) - 1
     if count < 1:
         raise InputError(
@@ -188,3 +188,35 @@ def neighbours(sparsity: float, n_features: int) -> int:
             f"{2 / n_features:g}."
         )
     return count
+
+
+def draw_truth(n_features: int, n_edges: int, rng: np.random.Generator) -> FloatArray:
+    """Draw theta_0: every feature has 2 n_edges / n_features neighbours, the condition number is always the same."""
+    edges = regular_graph(n_features, 2 * n_edges // n_features, rng)
+    return make_sparse_precision(n_features, None, rng, CONDITION_NUMBER, edges)
+
+
+def regular_graph(n_features: int, degree: int, rng: np.random.Generator) -> IndexArray:
+    """Draw the edges of a random graph in which every feature has ``degree`` neighbours."""
+    few = min(degree, n_features - 1 - degree)  # the complement of a dense one is sparse, and quick to draw
+    graph = nx.random_regular_graph(few, n_features, seed=rng)
+    graph = graph if few == degree else nx.complement(graph)
+    edges = np.array(sorted(sorted(edge) for edge in graph.edges), dtype=np.intp)
+    return edges.reshape(-1, 2)
+
+
+def draw_covariance(theta_true: FloatArray, n_samples: int, rng: np.random.Generator) -> FloatArray:
+    """Draw rows with mean zero and return X'X / T, as the theorem has it."""
+    factor = cholesky(theta_true, lower=True)
+    X = solve_triangular(factor, rng.standard_normal((len(theta_true), n_samples)), lower=True, trans="T")
+    return X @ X.T / n_samples
+
+
+def draw_direction(direction: str, n_features: int, rng: np.random.Generator) -> FloatArray:
+    """Draw a symmetric matrix of nuclear norm one."""
+    if direction == "one":
+        v = rng.standard_normal(n_features)
+        return np.outer(v, v) / (v @ v)
+    away = rng.standard_normal((n_features, n_features))
+    away = away + away.T
+    return away / np.abs(eigvalsh(away)).sum()

@@ -1,209 +1,159 @@
-"""Theorem 1 read off stored rows: the slope of the error on logarithmic axes, beside the theorem's.
+"""What the paper says of Theorem 1, judged by the measured errors.
 
-The slope is fitted in every repeat by itself and averaged: its standard error is that of the mean over repeats. The
-theorem speaks of N and T to infinity, so it is judged on the upper half of the levels; the slope over all of them
-stands beside it. The nuclear distance is judged where theta_task is felt above the noise and M does not yet stop it.
+What is told beside a claim follows from the rows: every clause is a number, or chosen by what was judged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-import pandas as pd
 
-from precisionnet.experiments.paper.theorem import ANCHORED, FAR, PLAIN
-from precisionnet.experiments.runner.jobs import Row
-from precisionnet.types import BoolArray, FloatArray
+from precisionnet.paper.theorem import FAR
+from precisionnet.paper.theorem_slopes import Slope, constants, slopes
+from precisionnet.runner.jobs import Row
 
-ABOVE_NOISE = 2.0
-"""Where theta_task is what is felt: its error is so many times that of theta_task at the truth."""
-
-
-@dataclass(frozen=True)
-class Slope:
-    """Errors over one quantity, and the line through their logarithms."""
-
-    vary: str
-    series: str
-    """glasso (no coupling), truth and far (theta_task there), one and all (the direction theta_task leaves in)."""
-    title: str
-    axis: str
-    theory: float | None
-    """Exponent of the bound; None where it has none to compare with."""
-    x: FloatArray = field(repr=False)
-    """A value a row."""
-    error: FloatArray = field(repr=False)
-    repeat: FloatArray = field(repr=False)
-    judged: BoolArray = field(repr=False)
-    """Rows of the levels that the theorem is judged on."""
-
-    @property
-    def slope(self) -> float:
-        """Mean over repeats, at the levels that are judged."""
-        return self._fit(self.judged)[0]
-
-    @property
-    def deviation(self) -> float:
-        """Standard error of ``slope``; NaN with one repeat."""
-        return self._fit(self.judged)[1]
-
-    @property
-    def overall(self) -> float:
-        """The slope over all levels."""
-        return self._fit(np.ones_like(self.judged))[0]
-
-    @property
-    def last(self) -> float:
-        """The slope between the last two levels."""
-        return self._fit(self.x >= np.unique(self.x)[-2:][0])[0]
-
-    @property
-    def levels(self) -> tuple[float, float]:
-        """First and last level that is judged; NaN where none is."""
-        x = self.x[self.judged]
-        return (float(x.min()), float(x.max())) if len(x) else (np.nan, np.nan)
-
-    @property
-    def draws(self) -> int:
-        """How many repeats."""
-        return len(np.unique(self.repeat))
-
-    def mean(self, level: float) -> float:
-        """Mean error at a level."""
-        return float(self.error[self.x == level].mean())
-
-    def _fit(self, rows: BoolArray) -> tuple[float, float]:
-        found = []
-        for repeat in np.unique(self.repeat):
-            here = rows & (self.repeat == repeat) & (self.x > 0)
-            if len(np.unique(self.x[here])) > 1:
-                found.append(np.polyfit(np.log(self.x[here]), np.log(self.error[here]), 1)[0])
-        if not found:
-            return np.nan, np.nan
-        deviation = np.std(found, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.nan
-        return float(np.mean(found)), float(deviation)
+Judged = tuple[str, bool | None, str, str]
+"""The claim, whether it holds (None: open), the numbers, and the rule."""
+NEAR_RATE = 0.05
+"""How far a slope may be from the theorem's; at finite T the penalty still bites."""
+NO_FASTER = 0.05
+"""By how much growth may exceed the bound's."""
 
 
-def slopes(rows: Sequence[Row]) -> list[Slope]:
-    """Every sweep that is among the rows, in the theorem's order."""
-    frame = theorem_frame(rows)
-    found = []
-    for vary, series, title, axis, theory, of, x in _SWEEPS:
-        part = frame[(frame["vary"] == vary) & of(frame)]
-        if len(part):
-            values = x(part).to_numpy(dtype=float)
-            judged = _above_noise(part) if vary == "nuclear_distance" else _upper_half(values)
-            found.append(
-                Slope(
-                    vary,
-                    series,
-                    title,
-                    axis,
-                    theory,
-                    values,
-                    part["frobenius_error"].to_numpy(dtype=float),
-                    part["repeat"].to_numpy(dtype=float),
-                    judged,
-                )
-            )
-    return found
+def theorem_claims(rows: Sequence[Row]) -> Iterable[Judged | None]:
+    """Judge the rate in T, the growth with S and N, and the term of theta_task."""
+    found = {(slope.vary, slope.series): slope for slope in slopes(rows)}
+    fixed = constants(rows)
+    if slope := found.get(("n_samples", "glasso")):
+        yield _rate(slope)
+    for key, grows, axis in (
+        (("sparsity", "glasso"), "edges S", "N + S"),
+        (("n_features", "glasso"), "features N", "(N + S) log N"),
+    ):
+        if slope := found.get(key):
+            yield _growth(slope, grows, axis)
+    if not np.isnan(fixed["m1_proof"]):
+        yield _first_term(fixed)
+    if slope := found.get(("nuclear_distance", "one")):
+        yield _distance(slope, found.get(("nuclear_distance", "all")), fixed, _stopped(rows))
+    near, far = found.get(("n_samples", "truth")), found.get(("n_samples", "far"))
+    if near and far:
+        yield _convergence(near, far)
 
 
-def slopes_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """The same as a table: one line a sweep."""
-    names = ("vary", "series", "title", "axis", "theory", "slope", "deviation", "overall", "levels", "draws")
-    return pd.DataFrame([{name: getattr(slope, name) for name in names} for slope in slopes(rows)], columns=names)
+def _rate(slope: Slope) -> Judged:
+    low, high = slope.levels
+    return (
+        f"The error falls with the number of rows as T to a power within {NEAR_RATE:g} of -1/2",
+        _within(slope, -0.5 - NEAR_RATE, -0.5 + NEAR_RATE),
+        f"slope {_plus_minus(slope)} for T from {low:,.0f} to {high:,.0f}, {_number(slope.last)} between the last two "
+        f"levels, {_number(slope.overall)} over all T",
+        f"slope within {NEAR_RATE:g} of -1/2 over the upper half of the levels",
+    )
 
 
-def constants(rows: Sequence[Row]) -> dict[str, float]:
-    """The smallest m_1 and m_2 that cover the rows; beside them the least that a row needs, and the proof's own."""
-    frame = theorem_frame(rows)
-    plain, anchored = frame[frame["method"] == PLAIN], frame[frame["method"] == ANCHORED]
-    m1 = plain["frobenius_error"] / plain["bound_term"]
-    away = anchored[anchored["nuclear_distance"] > 0]
-    m2 = away["frobenius_error"] / np.sqrt(away["nuclear_distance"])
-    return {
-        "m1": float(m1.max()),
-        "m1_least": float(m1.min()),
-        "m1_proof": float(plain["proof_m1"].astype(float).min()),
-        "error_range": float(plain["frobenius_error"].max() / plain["frobenius_error"].min()),
-        "m2": float(m2.max()),
-        "m2_proof": float(away["proof_m2"].min()),
-        "penalty_covers_noise": float(plain["penalty_covers_noise"].astype(float).mean()),
-    }
+def _growth(slope: Slope, grows: str, axis: str) -> Judged:
+    return (
+        f"The error grows with the number of {grows}, no faster than {axis} to a power of 1/2 or within {NO_FASTER:g} "
+        "of it",
+        _within(slope, 0.0, 0.5 + NO_FASTER),
+        f"slope {_plus_minus(slope)} over the upper half of the levels, {_number(slope.overall)} over all",
+        f"slope above 0 and at most {0.5 + NO_FASTER:g} over the upper half of the levels",
+    )
 
 
-def theorem_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Finished solves as a table."""
-    columns = ["method", "repeat", "vary", "n_samples", "n_features", "n_edges", "nuclear_distance", "direction"]
-    columns += ["frobenius_error", "bound_term", "bound_active", "proof_m1", "proof_m2", "penalty_covers_noise"]
-    return pd.DataFrame([row for row in rows if "frobenius_error" in row], columns=columns)
+def _first_term(fixed: dict[str, float]) -> Judged:
+    return (
+        "m1 sqrt((N + S) log N / T) bounds the error where theta_task has no say",
+        bool(fixed["m1"] <= fixed["m1_proof"]),
+        f"the solves need an m1 of {fixed['m1_least']:.1f} to {fixed['m1']:.1f}, the smallest of the proof's is "
+        f"{fixed['m1_proof']:.0f}; the largest error is {fixed['error_range']:.0f} times the smallest; the penalty "
+        f"covers the noise, as the proof asks, in {fixed['penalty_covers_noise']:.0%} of the solves",
+        "no error needs a larger m1 than the proof's own",
+    )
 
 
-def _upper_half(x: FloatArray) -> BoolArray:
-    levels = np.unique(x)
-    kept = max(3, len(levels) - len(levels) // 2)  # a line through fewer levels says little
-    return x >= levels[-kept:][0]
+def _distance(one: Slope, spread: Slope | None, fixed: dict[str, float], stopped: float | None) -> Judged:
+    """``stopped`` is the smallest distance at which the spectral bound M is reached in some draw, if it is."""
+    holds = None if np.isnan(fixed["m2"]) else bool(fixed["m2"] <= fixed["m2_proof"])
+    clauses = [_kept(holds, fixed["m2"], fixed["m2_proof"]), _power(one)]
+    if stopped is not None:
+        clauses.append(f"the spectral bound M is first reached at distance {stopped:g}")
+    if spread is not None:
+        clauses.append(_same_distance(one, spread))
+    return (
+        "m2 times the square root of theta_task's nuclear distance from the truth bounds what theta_task adds",
+        holds,
+        "; ".join(clause for clause in clauses if clause),
+        "no error needs a larger m2 than the proof's own",
+    )
 
 
-def _above_noise(part: pd.DataFrame) -> BoolArray:
-    """Distances at which theta_task is felt above the noise and no draw has come to the bound M."""
-    by_level = part.groupby("nuclear_distance").agg(error=("frobenius_error", "mean"), stopped=("bound_active", "max"))
-    noise = by_level["error"].iloc[0] if by_level.index[0] == 0 else 0.0
-    fine = by_level.index[(by_level["error"] > ABOVE_NOISE * noise) & ~by_level["stopped"].astype(bool)]
-    return (part["nuclear_distance"].isin(fine) & (part["nuclear_distance"] > 0)).to_numpy()
+def _kept(holds: bool | None, needed: float, proof: float) -> str:
+    """Name the constant of the second term beside the proof's."""
+    if holds is None:
+        return "no solve has theta_task away from the truth"
+    told = f"the solves need an m2 of {needed:.1f}, the proof has {proof:.1f}, {proof / needed:.1f} times that"
+    return f"the bound is {'kept' if holds else 'broken'}: {told}"
 
 
-def _plain(frame: pd.DataFrame) -> pd.Series[bool]:
-    return frame["method"] == PLAIN
+def _power(one: Slope) -> str:
+    """Say how the error grows with the distance, beside the bound's square root."""
+    if np.isnan(one.slope):
+        return "too few distances are felt above the noise for a slope"
+    low, high = one.levels
+    near = {True: f", within {NEAR_RATE:g} of 1/2", False: ", not 1/2", None: ""}
+    beside = near[_within(one, 0.5 - NEAR_RATE, 0.5 + NEAR_RATE)]
+    return f"the error grows with power {_plus_minus(one)} for distances from {low:g} to {high:g}{beside}"
 
 
-def _at(distance: float) -> Callable[[pd.DataFrame], pd.Series[bool]]:
-    return lambda frame: (frame["method"] == ANCHORED) & (frame["nuclear_distance"] == distance)
+def _same_distance(one: Slope, spread: Slope) -> str:
+    """Say how the error at one nuclear distance depends on how the distance is spread."""
+    shared = sorted(set(one.x[one.judged]) & set(spread.x[spread.judged]))
+    if not shared:
+        return ""
+    at = shared[-1]
+    return f"at distance {at:g} the error is {one.mean(at):.2g} in one direction and {spread.mean(at):.2g} in all"
 
 
-def _towards(direction: str) -> Callable[[pd.DataFrame], pd.Series[bool]]:
-    return lambda frame: (frame["method"] == ANCHORED) & (frame["direction"] == direction)
+def _stopped(rows: Sequence[Row]) -> float | None:
+    """Return the smallest distance, in one direction, at which a draw comes to the spectral bound M."""
+    swept = [row for row in rows if row.get("vary") == "nuclear_distance" and row.get("direction") == "one"]
+    return min((float(row["nuclear_distance"]) for row in swept if row.get("bound_active")), default=None)
 
 
-def _entries(frame: pd.DataFrame) -> pd.Series[float]:
-    """N + S."""
-    return frame["n_features"] + 2.0 * frame["n_edges"]
+def _convergence(near: Slope, far: Slope) -> Judged:
+    first, last = far.x.min(), far.x.max()
+    at_truth, away = (_within(slope, -np.inf, -0.5 + NEAR_RATE) for slope in (near, far))
+    only = "only where theta_task is at the truth: " if at_truth and away is False else ""
+    allowed = ", which the bound's second term allows" if away is False else ""
+    return (
+        "At each iteration the estimate converges to the true precision at the rate T^(-1/2), or a power within "
+        f"{NEAR_RATE:g} of -1/2",
+        away,
+        f"{only}slope {_plus_minus(near)} with theta_task at the truth, {_plus_minus(far)} with it {FAR:g} away: there "
+        f"the error goes from {far.mean(first):.2g} at T = {first:,.0f} to {far.mean(last):.2g} at T = {last:,.0f}"
+        f"{allowed}",
+        f"slope at most {NEAR_RATE - 0.5:g} over the upper half of the levels also where theta_task stays away from "
+        "the truth",
+    )
 
 
-_DISTANCE = "nuclear distance of theta_task from the truth"
-_SWEEPS = (
-    ("n_samples", "glasso", "Number of rows T", "T", -0.5, _plain, lambda f: f["n_samples"]),
-    ("n_samples", "truth", "T, theta_task at the truth", "T", -0.5, _at(0.0), lambda f: f["n_samples"]),
-    ("n_samples", "far", f"T, theta_task {FAR:g} away", "T", None, _at(FAR), lambda f: f["n_samples"]),
-    ("sparsity", "glasso", "Edges: S at one N", "N + S", 0.5, _plain, _entries),
-    (
-        "n_features",
-        "glasso",
-        "Features: N at one S / N",
-        "(N + S) log N",
-        0.5,
-        _plain,
-        lambda f: _entries(f) * np.log(f["n_features"]),
-    ),
-    (
-        "nuclear_distance",
-        "one",
-        "theta_task, one direction",
-        _DISTANCE,
-        0.5,
-        _towards("one"),
-        lambda f: f["nuclear_distance"],
-    ),
-    (
-        "nuclear_distance",
-        "all",
-        "theta_task, all directions",
-        _DISTANCE,
-        0.5,
-        _towards("all"),
-        lambda f: f["nuclear_distance"],
-    ),
-)
+def _within(slope: Slope, low: float, high: float) -> bool | None:
+    """Whether a slope lies in a range; open where it is outside by less than two standard errors."""
+    if np.isnan(slope.slope):
+        return None
+    if low <= slope.slope <= high:
+        return True
+    outside = max(low - slope.slope, slope.slope - high)
+    return None if outside < 2.0 * np.nan_to_num(slope.deviation, nan=np.inf) else False
+
+
+def _plus_minus(slope: Slope) -> str:
+    """Write the slope and its standard error."""
+    return _number(slope.slope) + ("" if np.isnan(slope.deviation) else f" ± {slope.deviation:.3f}")
+
+
+def _number(slope: float) -> str:
+    return "unknown (one level)" if np.isnan(slope) else f"{slope:+.2f}"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from precisionnet.runner.jobs import Experiment, Finished, Job
     from precisionnet.runner.pool import WorkerLostError
-    from precisionnet.runner.run import Event, run_experiment
     from precisionnet.runner.progress import MethodStatus, Status, results_folders, status
+    from precisionnet.runner.run import Event, run_experiment
     from precisionnet.runner.store import Stored, read_folder
 
 _HOME = {

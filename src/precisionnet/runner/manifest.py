@@ -160,7 +160,9 @@ def _whole(manifest: Mapping[str, Any]) -> bool:
         and isinstance(manifest.get("about", {}), dict)
         and isinstance(manifest.get("versions", {}), dict)
         and isinstance(jobs, list)
-        and all(isinstance(e, dict) and isinstance(e.get("job"), str) and isinstance(e.get("method"), str) for e in jobs)
+        and all(
+            isinstance(e, dict) and isinstance(e.get("job"), str) and isinstance(e.get("method"), str) for e in jobs
+        )
         and manifest.get("total") == len(jobs)
         and isinstance(metrics, list)
         and all(isinstance(name, str) for name in metrics)

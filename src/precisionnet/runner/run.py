@@ -169,7 +169,11 @@ class _Run:
             found = {"error": f"{job.method} gave no finite number for {missing}."}
         who = {"experiment": self.experiment.name, "job": job.name, "method": job.method, "repeat": job.repeat}
         who |= {"seed": job.seed, **job.setting}
-        how: Row = {"config_hash": self.config_hash, "data_hash": self.experiment.data_hash, "versions": result.versions}
+        how: Row = {
+            "config_hash": self.config_hash,
+            "data_hash": self.experiment.data_hash,
+            "versions": result.versions,
+        }
         if self.experiment.recipe_version is not None:
             how["recipe_version"] = self.experiment.recipe_version
         row = plain({**who, **found, **who, "seconds": result.seconds, **how, "finished": now()})
