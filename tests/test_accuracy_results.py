@@ -9,7 +9,7 @@ from benchmarks.recipe.page import table
 from benchmarks.recipe.tables import SPLITS
 
 from precisionnet import PNNRegressor
-from precisionnet.experiments.config import STANDARD_GRID
+from precisionnet.evaluation.methods import STANDARD_GRID
 
 FOLDER = Path(__file__).parents[1] / "results" / "accuracy"
 DECIDED_BY_A_COMPARISON = ("method", "recipe", "missing")

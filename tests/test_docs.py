@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from precisionnet.experiments.methods.registry import METHODS
-from precisionnet.experiments.pairing import interval
-from precisionnet.experiments.paper.published import TABLE_1
+from precisionnet.evaluation.methods import METHODS
+from precisionnet.evaluation.statistics import interval
+from precisionnet.paper.cohorts import TABLE_1
 from precisionnet.parameters import PARAMETERS
 
 ROOT = Path(__file__).parents[1]

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from precisionnet.cli import console
 from precisionnet.cli.fits import fits, time_left
-from precisionnet.experiments.runner.running import Event
+from precisionnet.runner.run import Event
 
 PLAIN = ("--methods", "ridge,median", "--repeats", 2, "--jobs", 1)
 THEOREM = """

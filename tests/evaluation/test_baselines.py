@@ -1,4 +1,4 @@
-"""Every plain method for both tasks: fitted on training rows alone, deterministic, better than guessing."""
+"""Every baseline for both tasks: fitted on training rows alone, deterministic, better than guessing."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from precisionnet import PNNRegressor
+from precisionnet.datasets import Dataset
 from precisionnet.errors import InputError
-from precisionnet.experiments.config import PAPER_GRID, STANDARD_GRID
-from precisionnet.experiments.methods import early_stopping, plain_models
-from precisionnet.experiments.methods.candidate import Part, Sides
-from precisionnet.experiments.methods.plain import PlainCandidate
-from precisionnet.experiments.methods.registry import (
+from precisionnet.evaluation import baselines, early_stopping
+from precisionnet.evaluation.baselines import BaselineCandidate
+from precisionnet.evaluation.methods import (
     METHODS,
+    PAPER_GRID,
     PAPER_METHODS,
+    STANDARD_GRID,
     TRIVIAL,
     check_methods,
     methods_for,
     quick_methods,
 )
-from precisionnet.experiments.methods.searching import RUNGS, combinations, search_grid
-from precisionnet.experiments.metrics import judge
+from precisionnet.evaluation.metrics import judge
+from precisionnet.evaluation.protocol import FitData
+from precisionnet.evaluation.tuning import RUNGS, combinations, search_grid
 from precisionnet.parameters import BY_NAME, RECIPES
 
 TASKS = ("regression", "classification")
 NETWORKS = ("joint", "naive", "glasso", "sample", "vnn")
-PLAIN = [(name, task) for task in TASKS for name in methods_for(task) if METHODS[name].family == "plain"]
+PLAIN = [(name, task) for task in TASKS for name in methods_for(task) if METHODS[name].family == "baseline"]
 
 
 @pytest.fixture(autouse=True)
@@ -47,18 +49,18 @@ def _short(monkeypatch):
     monkeypatch.setattr(early_stopping, "MOST_PASSES", 60)
 
 
-def table(n: int, task: str, seed: int) -> Part:
+def table(n: int, task: str, seed: int) -> Dataset:
     """A bent function of three of five columns, a hole here and there; in classes thirds of it, by name."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5)) * [1, 100, 1, 0.01, 1]
     y = X[:, 0] + X[:, 1] / 100 + (X[:, 3] * 100) ** 2 + 0.1 * rng.normal(size=n)
     X[rng.random(X.shape) < 0.02] = np.nan
     target = 50 + 20 * y if task == "regression" else np.array(["low", "mid", "top"])[np.digitize(y, [0.0, 1.5])]
-    return Part(pd.DataFrame(X, columns=list("abcde")), target)
+    return Dataset(pd.DataFrame(X, columns=list("abcde")), pd.Series(target, name="y"))
 
 
-def sides(task: str, seed: int = 0) -> Sides:
-    return Sides(table(90, task, 1), table(60, task, 2), task, seed)
+def sides(task: str, seed: int = 0) -> FitData:
+    return FitData(table(90, task, 1), table(60, task, 2), task, seed)
 
 
 def middle(name: str, task: str) -> dict:
@@ -71,14 +73,14 @@ def says(model, X, task):
 
 
 @pytest.mark.parametrize(("name", "task"), PLAIN)
-def test_a_plain_candidate_keeps_the_contract(name, task):
-    candidate = PlainCandidate(name, middle(name, task), sides(task))
+def test_a_baseline_candidate_keeps_the_contract(name, task):
+    candidate = BaselineCandidate(name, middle(name, task), sides(task))
     assert (candidate.max_epochs, candidate.epochs, candidate.done) == (1, 0, False)
     score = candidate.advance(1)
     assert (candidate.epochs, candidate.done) == (1, True)
     assert candidate.advance(1) == score
     assert candidate.seconds > 0.0
-    model, rows = candidate.model(), candidate.sides.validation
+    model, rows = candidate.model(), candidate.data.validation
     classes = None if task == "regression" else model.classes_
     assert score == judge(rows.y, says(model, rows.X, task), classes)
     test = table(40, task, 3)
@@ -88,7 +90,7 @@ def test_a_plain_candidate_keeps_the_contract(name, task):
         np.testing.assert_allclose(model.predict_proba(test.X).sum(axis=1), 1.0)
         likeliest = model.classes_[model.predict_proba(test.X).argmax(axis=1)]
         np.testing.assert_array_equal(model.predict(test.X), likeliest)
-    guess = PlainCandidate(TRIVIAL[task], {}, sides(task))
+    guess = BaselineCandidate(TRIVIAL[task], {}, sides(task))
     assert score < guess.advance(1) or name == TRIVIAL[task]
     again = pickle.loads(pickle.dumps(model))  # noqa: S301
     np.testing.assert_array_equal(again.predict(test.X), model.predict(test.X))
@@ -97,7 +99,7 @@ def test_a_plain_candidate_keeps_the_contract(name, task):
 @pytest.mark.parametrize(("name", "task"), PLAIN)
 def test_equal_seeds_make_equal_models(name, task):
     test = table(40, task, 3)
-    twice = [PlainCandidate(name, middle(name, task), sides(task, seed=7)) for _ in range(2)]
+    twice = [BaselineCandidate(name, middle(name, task), sides(task, seed=7)) for _ in range(2)]
     assert twice[0].advance(1) == twice[1].advance(1)
     first, second = (says(candidate.model(), test.X, task) for candidate in twice)
     np.testing.assert_array_equal(first, second)
@@ -109,7 +111,7 @@ def test_validation_rows_do_not_reach_a_model_fitted_in_one_go(name):
     given = sides(task)
     other = replace(given, validation=table(60, task, 9))
     test = table(40, task, 3)
-    models = [PlainCandidate(name, middle(name, task), rows) for rows in (given, other)]
+    models = [BaselineCandidate(name, middle(name, task), rows) for rows in (given, other)]
     scores = [model.advance(1) for model in models]
     assert scores[0] != scores[1]
     first, second = (says(model.model(), test.X, task) for model in models)
@@ -118,9 +120,9 @@ def test_validation_rows_do_not_reach_a_model_fitted_in_one_go(name):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_boosting_is_cut_where_the_validation_rows_want_it(task):
-    candidate = PlainCandidate("hist_gb", middle("hist_gb", task), sides(task))
+    candidate = BaselineCandidate("hist_gb", middle("hist_gb", task), sides(task))
     score = candidate.advance(1)
-    model, rows = candidate.model(), candidate.sides.validation
+    model, rows = candidate.model(), candidate.data.validation
     stages = model.trees.staged_predict(rows.X) if task == "regression" else model.trees.staged_predict_proba(rows.X)
     scores = [judge(rows.y, said, None if task == "regression" else model.classes_) for said in stages]
     assert score == min(scores)
@@ -131,11 +133,11 @@ def test_boosting_is_cut_where_the_validation_rows_want_it(task):
 def test_the_perceptron_keeps_its_best_pass_and_not_the_last(task, monkeypatch):
     choice = {"variance": 0.999, "hidden": [64, 64], "l2_penalty": 1e-4, "learning_rate": 0.05}
     given = sides(task)
-    best = PlainCandidate("pca_mlp", choice, given).advance(1)
+    best = BaselineCandidate("pca_mlp", choice, given).advance(1)
     cut_off = []
     for passes in (1, 3, 10, 30):  # the same passes from the same seed, each run a longer beginning
         monkeypatch.setattr(early_stopping, "MOST_PASSES", passes)
-        cut_off.append(PlainCandidate("pca_mlp", choice, given).advance(1))
+        cut_off.append(BaselineCandidate("pca_mlp", choice, given).advance(1))
     assert cut_off == sorted(cut_off, reverse=True)  # more passes never make it worse
     assert best <= cut_off[-1]
 
@@ -148,14 +150,14 @@ def test_targets_of_any_unit_are_predicted_alike():
         validation=replace(small.validation, y=small.validation.y * 1e6 + 1e7),
     )
     for name in ("svr", "gp", "pca_mlp"):
-        scores = [PlainCandidate(name, middle(name, "regression"), rows).advance(1) for rows in (small, large)]
+        scores = [BaselineCandidate(name, middle(name, "regression"), rows).advance(1) for rows in (small, large)]
         assert scores[1] == pytest.approx(1e6 * scores[0], rel=0.02), name
 
 
-def test_the_search_tunes_a_plain_method():
+def test_the_search_tunes_a_baseline():
     given = sides("regression")
     space = METHODS["ridge"].space("regression", {})
-    found = search_grid(lambda p: PlainCandidate("ridge", p, given), space, RUNGS["standard"])
+    found = search_grid(lambda p: BaselineCandidate("ridge", p, given), space, RUNGS["standard"])
     scores = [trial["validation"] for trial in found.trials]
     assert len(scores) == 25
     assert found.best.advance(1) == min(scores)
@@ -163,24 +165,26 @@ def test_the_search_tunes_a_plain_method():
 
 
 def test_gp_says_why_it_is_left_out(monkeypatch):
-    monkeypatch.setattr(plain_models, "LARGEST_GP", 80)
+    monkeypatch.setattr(baselines, "LARGEST_GP", 80)
     with pytest.raises(InputError, match="gp is left out at 90 training rows"):
-        PlainCandidate("gp", {"kernel": "rbf"}, sides("regression")).advance(1)
+        BaselineCandidate("gp", {"kernel": "rbf"}, sides("regression")).advance(1)
 
 
 def test_svc_with_a_class_of_one_person_says_what_it_needs():
     given = sides("classification")
     y = np.where(np.arange(90) == 0, "rare", "common")
     with pytest.raises(InputError, match="svc needs two ids of each class"):
-        PlainCandidate("svc", {"C": 1.0, "gamma_scale": 1.0}, replace(given, train=replace(given.train, y=y))).advance(
-            1
-        )
+        BaselineCandidate(
+            "svc", {"C": 1.0, "gamma_scale": 1.0}, replace(given, train=replace(given.train, y=pd.Series(y)))
+        ).advance(1)
 
 
 def test_calibration_folds_keep_people_whole():
     given = sides("classification")
     people = np.repeat(np.arange(45), 2)
-    for train, test in plain_models._calibration_folds(replace(given, train=replace(given.train, groups=people))):
+    for train, test in baselines._calibration_folds(
+        replace(given, train=replace(given.train, groups=pd.Series(people)))
+    ):
         assert not set(people[train]) & set(people[test])
 
 
@@ -189,7 +193,7 @@ def test_a_column_without_any_training_value_is_no_obstacle():
     X = given.train.X.assign(b=np.nan)
     hollow = replace(given, train=replace(given.train, X=X))
     for name in ("ridge", "svr", "gp", "hist_gb", "pca_mlp"):
-        assert np.isfinite(PlainCandidate(name, middle(name, "regression"), hollow).advance(1))
+        assert np.isfinite(BaselineCandidate(name, middle(name, "regression"), hollow).advance(1))
 
 
 def test_the_order_of_every_table():
@@ -267,15 +271,15 @@ def test_a_default_is_scikit_learns_on_standardised_features(name, task):
     full = [replace(part, X=part.X.fillna(0.0)) for part in (given.train, given.validation)]
     given = replace(given, train=full[0], validation=full[1])
     assert METHODS[name].space(task, {}, tuned=False) == {}
-    candidate = PlainCandidate(name, {}, given)
+    candidate = BaselineCandidate(name, {}, given)
     assert np.isfinite(candidate.advance(1))
     said = candidate.model().predict(full[1].X)
     if name == "gp":  # the exception: this module's kernel
-        np.testing.assert_array_equal(said, plain_models._fit_gp({"kernel": "rbf"}, given).predict(full[1].X))
+        np.testing.assert_array_equal(said, baselines._fit_gp({"kernel": "rbf"}, given).predict(full[1].X))
         return
     user = make_pipeline(StandardScaler(), DEFAULTS[name, task]).fit(full[0].X, full[0].y)
     np.testing.assert_array_equal(said, user.predict(full[1].X))
-    other = PlainCandidate(name, {}, replace(given, validation=table(60, task, 9)))
+    other = BaselineCandidate(name, {}, replace(given, validation=table(60, task, 9)))
     other.advance(1)
     np.testing.assert_array_equal(other.model().predict(full[1].X), said)
     pickle.dumps(candidate.model())
@@ -285,7 +289,7 @@ def test_a_default_is_scikit_learns_on_standardised_features(name, task):
 def test_a_default_takes_gaps_and_empty_columns(name, task):
     given = sides(task)
     hollow = replace(given, train=replace(given.train, X=given.train.X.assign(b=np.nan)))
-    assert np.isfinite(PlainCandidate(name, {}, hollow).advance(1))
+    assert np.isfinite(BaselineCandidate(name, {}, hollow).advance(1))
 
 
 def test_method_names_are_checked():

@@ -1,4 +1,4 @@
-"""``precisionnet.experiments.compare``: what comes back, what it depends on, what it refuses."""
+"""``precisionnet.evaluation.compare``: what comes back, what it depends on, what it refuses."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from precisionnet.errors import InputError
-from precisionnet.experiments import compare
-from precisionnet.experiments.comparing import QUICK_GRID, _as_dataset, compare_experiment
-from precisionnet.experiments.config import PAPER_GRID, STANDARD_GRID, Tuning
-from precisionnet.experiments.methods.registry import PAPER_METHODS, usual_methods
-from precisionnet.experiments.runner.json_values import digest
+from precisionnet.evaluation import compare
+from precisionnet.evaluation.comparison import _as_dataset, compare_experiment
+from precisionnet.evaluation.methods import PAPER_GRID, PAPER_METHODS, QUICK_GRID, STANDARD_GRID, usual_methods
+from precisionnet.evaluation.tuning import Tuning
+from precisionnet.runner.lines import digest
 
 TINY = {"n_layers": [1], "n_filters": [2], "order": [1], "l1_scale": [0.5, 1.0], "max_epochs": [1]}
 TINY |= {"n_members": [2], "input_noise": [0.3]}
@@ -84,7 +84,7 @@ def test_nothing_tuned(table):
     experiment = compare_experiment(_as_dataset(X, y, None), "regression", ["joint", "svr"], 1, tuning=Tuning("none"))
     assert experiment.about["tuned"] is False
     assert experiment.config["spaces"] == {"joint": {"recipe": ["standard"]}, "svr": {}}
-    sides = experiment.work.source.sides(experiment.jobs[-1])
+    sides = experiment.work.source.split(experiment.jobs[-1])
     user = make_pipeline(StandardScaler(), SVR()).fit(sides.train.X, sides.train.y)
     assert rows.loc["svr", "mae"] == pytest.approx(np.abs(user.predict(sides.test.X) - sides.test.y).mean())
 
@@ -155,7 +155,7 @@ def test_text_in_a_column_is_named(table):
 
 
 def test_without_optuna_nothing_is_begun(table, monkeypatch, tmp_path):
-    monkeypatch.setattr("precisionnet.experiments.tune_and_test.find_spec", lambda name: None)
+    monkeypatch.setattr("precisionnet.evaluation.comparison.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'precisionnet\[search\]'"):
         compare(*table, methods=["svr"], repeats=1, tuning=Tuning("optuna", 3), folder=tmp_path / "r")
     assert not (tmp_path / "r").exists()
@@ -171,5 +171,5 @@ def test_the_hash_is_of_what_can_change_a_number(gaussian, monkeypatch):
     assert config_hash(networks=TINY, tuning=Tuning(race=False)) != first
     assert config_hash(networks=TINY | {"recipe": ["paper"]}) != first
     assert config_hash(networks=QUICK_GRID) != config_hash(tuning=Tuning("none"))
-    monkeypatch.setattr("precisionnet.experiments.tune_and_test.RUNGS", {"standard": {0.5: 0.5}})
+    monkeypatch.setattr("precisionnet.evaluation.comparison.RUNGS", {"standard": {0.5: 0.5}})
     assert config_hash(networks=TINY) != first

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 
 from precisionnet import PNNClassifier, PNNRegressor
+from precisionnet.datasets import Dataset
 from precisionnet.errors import InputError
 from precisionnet.estimators.fitting import Fitting
-from precisionnet.experiments.methods.candidate import Part, Sides
-from precisionnet.experiments.methods.network import NetworkCandidate
+from precisionnet.evaluation.network_candidate import NetworkCandidate
+from precisionnet.evaluation.protocol import FitData
 from precisionnet.joint import Starts
 from precisionnet.parameters import BY_NAME, RECIPES
 
@@ -21,14 +22,15 @@ PARAMETERS = {
 }
 
 
-def sides(task: str = "regression", seed: int = 3, gap: bool = False) -> Sides:
+def sides(task: str = "regression", seed: int = 3, gap: bool = False) -> FitData:
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.normal(size=(60, 5)), columns=list("abcde"))
     y = X["a"] - X["b"] + 0.3 * rng.normal(size=60)
     y = y.to_numpy() if task == "regression" else np.where(y > 0, "high", "low")
     if gap:
         X.iloc[2, 1] = np.nan
-    return Sides(Part(X.iloc[:40], y[:40]), Part(X.iloc[40:], y[40:]), task, seed)
+    data = Dataset(X, pd.Series(y, name="y"))
+    return FitData(data.take(range(40)), data.take(range(40, 60)), task, seed)
 
 
 @pytest.mark.parametrize("method", ["joint", "naive", "glasso", "sample", "vnn"])

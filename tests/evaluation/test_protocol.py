@@ -10,7 +10,7 @@ import pytest
 
 from precisionnet.datasets import Dataset
 from precisionnet.errors import InputError
-from precisionnet.experiments.protocol import data_hash, make_folds, repeat_seed, splits_frame
+from precisionnet.evaluation.protocol import data_hash, make_folds, repeat_seed, splits_frame
 
 
 def people(n_people: int = 40, scans: int = 3) -> Dataset:

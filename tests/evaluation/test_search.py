@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from precisionnet.errors import FitDivergedError, InputError
-from precisionnet.experiments.config import Tuning
-from precisionnet.experiments.methods import searching
-from precisionnet.experiments.methods.searching import combinations, search
+from precisionnet.evaluation import tuning
+from precisionnet.evaluation.tuning import Tuning, combinations, search
 from precisionnet.parameters import RECIPES
 
 SPACE = {"a": list(range(8)), "b": list(range(5))}
@@ -252,7 +251,7 @@ def test_a_killed_search_goes_on_as_if_it_had_not_been(tmp_path, after):
 SHOT = """
 import os, signal
 from pathlib import Path
-from tests.experiments.test_search import OPTUNA, SPACE, Curve, bowl, search
+from tests.evaluation.test_search import OPTUNA, SPACE, Curve, bowl, search
 def make(parameters):
     if Curve.n_made == 9:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -295,14 +294,14 @@ def test_another_space_or_seed_does_not_read_this_journal(tmp_path):
 
 def test_without_optuna_one_sentence_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
-    monkeypatch.delitem(sys.modules, "precisionnet.experiments.methods.optuna_search", raising=False)
+    monkeypatch.delitem(sys.modules, "precisionnet.evaluation.optuna_search", raising=False)
     with pytest.raises(InputError, match=r"pip install 'precisionnet\[search\]'"):
         search(curves(), SPACE, OPTUNA)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_rungs_are_shares_of_training(recipe):
-    rungs = searching.RUNGS[recipe]
+    rungs = tuning.RUNGS[recipe]
     assert list(rungs) == sorted(rungs)
     assert all(0.0 < share < 1.0 and 0.0 < kept < 1.0 for share, kept in rungs.items())
 

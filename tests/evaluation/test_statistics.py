@@ -10,10 +10,9 @@ from scipy import stats
 from sklearn.metrics import f1_score, mean_squared_error
 from sklearn.metrics import log_loss as sklearn_log_loss
 
-from precisionnet.experiments.graph_scores import graph_scores
-from precisionnet.experiments.metrics import METRIC_LABELS, headline, judge, log_loss, score, score_all
-from precisionnet.experiments.pairing import interval, score_table
-from precisionnet.experiments.statistics import paired, summarise, summarise_paired, verdict
+from precisionnet.evaluation.metrics import METRIC_LABELS, graph_scores, headline, judge, log_loss, score, score_all
+from precisionnet.evaluation.statistics import interval, paired, score_table, summarise, summarise_paired
+from precisionnet.evaluation.verdict import verdict
 
 
 def rows_of(scores: dict[str, list[float | None]], metric: str = "mae", **more) -> list[dict]:

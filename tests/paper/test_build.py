@@ -12,12 +12,14 @@ import pytest
 from precisionnet.datasets import make_gaussian_regression
 from precisionnet.datasets.brain.atlases import ADNI_CODES
 from precisionnet.errors import InputError
-from precisionnet.experiments.config import Config, Tuning, builtin, load_config
-from precisionnet.experiments.paper import build
-from precisionnet.experiments.protocol import make_folds
-from precisionnet.experiments.runner.jobs import Job
-from precisionnet.experiments.runner.running import run_experiment
-from precisionnet.experiments.sources import SyntheticSource, TableSource
+from precisionnet.evaluation.comparison import TableSource
+from precisionnet.evaluation.protocol import make_folds
+from precisionnet.evaluation.tuning import Tuning
+from precisionnet.paper import build
+from precisionnet.paper.config import Config, builtin, load_config
+from precisionnet.paper.synthetic import SyntheticSource
+from precisionnet.runner.jobs import Job
+from precisionnet.runner.run import run_experiment
 
 NAMES = ("abide", "ants", "adni", "synthetic", "theorem")
 TINY = {"n_layers": [1], "n_filters": [2], "order": [1, 2], "l1_scale": [1.0], "max_epochs": [1], "weight_steps": [2],
@@ -101,28 +103,27 @@ def test_synthetic_hash_tells_draws_apart():
 def test_every_repeat_is_a_new_draw_and_a_new_split():
     source = SyntheticSource(100, 8, 10.0, "random", 10.0)
     first, again, other, denser = (
-        source.sides(Job(method, 0, seed, {"sparsity": level}))
+        source.split(Job(method, 0, seed, {"sparsity": level}))
         for method, seed, level in (("joint", 3, 0.3), ("ridge", 3, 0.3), ("joint", 4, 0.3), ("joint", 3, 0.6))
     )
     assert [len(part.y) for part in first[:3]] == [60, 20, 20]
     pd.testing.assert_frame_equal(first.train.X, again.train.X)
     assert list(first.test.X.index) != list(other.test.X.index)
-    assert not np.array_equal(first.theta_true, other.theta_true)
-    assert np.count_nonzero(denser.theta_true) == pytest.approx(0.6 * 64, abs=2)
+    assert not np.array_equal(first.train.theta_true, other.train.theta_true)
+    assert np.count_nonzero(denser.train.theta_true) == pytest.approx(0.6 * 64, abs=2)
     whole = pd.concat([part.X for part in first[:3]]).sort_index()
     data = make_gaussian_regression(100, 8, sparsity=0.3, random_state=3)
     pd.testing.assert_frame_equal(whole, data.X)
     np.testing.assert_array_equal(first.test.y, data.y.loc[first.test.X.index])
-    np.testing.assert_array_equal(first.theta_true, data.theta_true)
+    np.testing.assert_array_equal(first.train.theta_true, data.theta_true)
 
 
 def test_a_table_gives_the_rows_of_its_folds(gaussian):
     data = gaussian
     folds = make_folds(data, 2, 0, task="regression")
-    sides = TableSource(data, folds).sides(Job("ridge", 1, folds[1].seed))
+    sides = TableSource(data, folds).split(Job("ridge", 1, folds[1].seed))
     pd.testing.assert_frame_equal(sides.test.X, data.X.iloc[folds[1].test])
     np.testing.assert_array_equal(sides.validation.y, data.y.iloc[folds[1].validation])
-    assert sides.theta_true is None
     assert sides.train.groups is None
 
 
@@ -156,7 +157,7 @@ def test_adni_from_a_folder(tmp_path):
 
 def test_adni_mistakes(tmp_path):
     config = Config(name="adni", kind="cohort", methods=["ridge"], data={"cohort": "adni"})
-    with pytest.raises(InputError, match="registered users only: pass --data DIR"):
+    with pytest.raises(InputError, match="registered users only: name the folder of its tables"):
         build(config, None)
     with pytest.raises(InputError, match="There is no folder .*nowhere"):
         build(config, tmp_path / "nowhere")
@@ -184,6 +185,6 @@ def test_public_cohorts(data_folder, cohort, n_rows, paper):
     assert len(about["notes"]) == 1  # how this table differs from the paper's
     json.dumps(about)
     assert experiment.splits.shape == (n_rows, 2)
-    sides = experiment.work.source.sides(experiment.jobs[-1])
+    sides = experiment.work.source.split(experiment.jobs[-1])
     people = [set(part.X.index) for part in sides[:3]]
     assert sum(map(len, people)) == n_rows == len(set.union(*people))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from precisionnet.experiments.paper import claims, published
-from precisionnet.experiments.paper.judging import worse_than
-from precisionnet.experiments.paper.published import TABLE_1
+from precisionnet.paper import judge_claims, published
+from precisionnet.paper.claims import worse_than
+from precisionnet.paper.cohorts import TABLE_1
 
 LEVELS = (0.1, 0.5, 0.9)
 MAE = {"joint": 1.0, "naive": 1.2, "glasso": 1.3, "sample": 1.4}
@@ -42,7 +42,7 @@ def cohort(mae, density=0.3, repeats=5, noise=0.02, name="abide", n_zeros=0):
 
 
 def verdicts(kind, rows, cohort=None):
-    return {claim["claim"]: claim["holds"] for claim in claims(kind, rows, cohort)}
+    return {claim["claim"]: claim["holds"] for claim in judge_claims(kind, rows, cohort)}
 
 
 BEST = "Joint predicts best at every sparsity level"
@@ -50,7 +50,7 @@ AS_WELL = "Joint predicts as well as GL and Sample, or better, at every level"
 
 
 def test_the_papers_story_holds_where_rows_tell_it():
-    found = claims("synthetic", synthetic())
+    found = judge_claims("synthetic", synthetic())
     assert len(found) == 10
     assert all(claim["holds"] is True for claim in found), [claim for claim in found if not claim["holds"]]
     assert all(claim["numbers"] and claim["rule"] for claim in found)
@@ -90,7 +90,7 @@ def test_one_level_is_enough_to_refute_every_level():
         row | {"mae": row["mae"] - 0.5} if row["method"] == "glasso" and row["sparsity"] == 0.9 else row
         for row in synthetic()
     ]
-    found = {claim["claim"]: claim for claim in claims("synthetic", rows)}
+    found = {claim["claim"]: claim for claim in judge_claims("synthetic", rows)}
     best = found["Joint predicts best at every sparsity level"]
     assert best["holds"] is False
     assert "GL at 0.9" in best["numbers"]
@@ -110,7 +110,7 @@ def test_as_good_needs_evidence_and_not_only_the_lack_of_it():
         else row
         for row in exact
     ]
-    (claim,) = [claim for claim in claims("synthetic", one_level) if claim["claim"] == AS_WELL]
+    (claim,) = [claim for claim in judge_claims("synthetic", one_level) if claim["claim"] == AS_WELL]
     assert claim["holds"] is None
     assert (
         "not worse by 5% of the other's MAE, chance allowed for, in 6 of 8 comparisons" in claim["numbers"]
@@ -138,7 +138,7 @@ def test_best_everywhere_is_lowest_everywhere():
         for row in synthetic(mae=dict.fromkeys(MAE, 1.0), noise=0.001)
     ]
     rows = [row | {"mae": row["mae"] + 0.02 * (-1) ** row["repeat"] * (row["method"] == "joint")} for row in rows]
-    (claim,) = [claim for claim in claims("synthetic", rows) if claim["claim"] == BEST]
+    (claim,) = [claim for claim in judge_claims("synthetic", rows) if claim["claim"] == BEST]
     assert "lowest mean MAE at 1 of 3 levels" in claim["numbers"]
     assert "[-" not in claim["numbers"]  # averaged over levels every difference is beyond chance
     assert claim["holds"] is None
@@ -147,7 +147,7 @@ def test_best_everywhere_is_lowest_everywhere():
 
 def test_repeats_that_all_differ_by_the_same_amount_decide_nothing():
     rows = synthetic(noise=0.0)
-    found = {claim["claim"]: claim for claim in claims("synthetic", rows)}
+    found = {claim["claim"]: claim for claim in judge_claims("synthetic", rows)}
     assert found[BEST]["holds"] is None
     assert "(no interval)" in found[BEST]["numbers"]
     assert found[AS_WELL]["holds"] is None
@@ -175,8 +175,8 @@ def test_claims_about_methods_that_were_not_run_are_left_out():
     assert "Joint predicts best at every sparsity level" in found
     assert not any("Naive" in claim or "Sample's" in claim for claim in found)
     assert verdicts("synthetic", synthetic(methods=("sample",))) == {"Sample's precision has no zeros": True}
-    assert claims("synthetic", []) == []
-    assert claims("comparison", []) == []
+    assert judge_claims("synthetic", []) == []
+    assert judge_claims("comparison", []) == []
 
 
 def test_an_unfinished_experiment_has_claims():

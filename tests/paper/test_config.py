@@ -7,16 +7,9 @@ import json
 import pytest
 
 from precisionnet.errors import InputError
-from precisionnet.experiments.config import (
-    CONFIGS,
-    PAPER_GRID,
-    STANDARD_GRID,
-    Config,
-    Tuning,
-    builtin,
-    checked_networks,
-    load_config,
-)
+from precisionnet.evaluation.methods import PAPER_GRID, STANDARD_GRID, checked_networks
+from precisionnet.evaluation.tuning import Tuning
+from precisionnet.paper.config import CONFIGS, Config, builtin, load_config
 
 SYNTHETIC = """
 name = "small"

@@ -8,20 +8,23 @@ import numpy as np
 import pytest
 
 from precisionnet.errors import FitDivergedError, InputError
-from precisionnet.experiments.config import Config
-from precisionnet.experiments.paper import build, claims, slopes
-from precisionnet.experiments.paper import theorem as theorem_module
-from precisionnet.experiments.paper.drawing import (
+from precisionnet.paper import build, judge_claims, slopes
+from precisionnet.paper import theorem as theorem_module
+from precisionnet.paper.config import Config
+from precisionnet.paper.theorem import (
+    ANCHORED,
     CONDITION_NUMBER,
+    PLAIN,
+    Theorem,
     draw_covariance,
     draw_direction,
     draw_truth,
+    neighbours,
     regular_graph,
 )
-from precisionnet.experiments.paper.slopes import constants, slopes_frame
-from precisionnet.experiments.paper.theorem import ANCHORED, PLAIN, Theorem, neighbours
-from precisionnet.experiments.runner.jobs import Job
+from precisionnet.paper.theorem_slopes import constants, slopes_frame
 from precisionnet.precision import spectral_bound
+from precisionnet.runner.jobs import Job
 
 BASE = {"vary": "n_samples", "n_samples": 400, "n_features": 12, "n_edges": 24}
 
@@ -177,7 +180,7 @@ def test_measured_slopes_are_near_the_theorem(measured):
 
 
 def test_measured_claims(measured):
-    found = {claim["claim"]: claim["holds"] for claim in claims("theorem", measured)}
+    found = {claim["claim"]: claim["holds"] for claim in judge_claims("theorem", measured)}
     assert found["The error falls with the number of rows as T to a power within 0.05 of -1/2"] is not False
     assert next(holds for claim, holds in found.items() if claim.startswith("At each iteration")) is False
     assert all(holds for claim, holds in found.items() if claim.startswith("m"))
@@ -235,18 +238,18 @@ def test_distance_is_judged_between_the_noise_and_the_bound():
 
 def test_a_rate_that_is_wrong_does_not_hold():
     rows = power_law(-0.3, [100, 200, 400, 800])
-    (rate, *_) = claims("theorem", rows)
+    (rate, *_) = judge_claims("theorem", rows)
     assert rate["holds"] is False
     assert "-0.30" in rate["numbers"]
     spread = [row for i, e in enumerate([-0.1, -0.5]) for row in power_law(e, [100, 200, 400], repeats=[i])]
-    assert claims("theorem", spread)[0]["holds"] is None  # within two standard errors
+    assert judge_claims("theorem", spread)[0]["holds"] is None  # within two standard errors
 
 
 def test_rows_that_failed_count_for_nothing():
     rows = power_law(-0.5, [100, 200, 400])
     broken = [{"method": PLAIN, "vary": "n_samples", "n_samples": 800, "repeat": 0, "error": "not solved"}]
     assert slopes(rows + broken)[0].slope == slopes(rows)[0].slope
-    assert claims("theorem", broken) == []
+    assert judge_claims("theorem", broken) == []
 
 
 def anchored(exponent, levels, distance, constant=1.0):
@@ -256,7 +259,7 @@ def anchored(exponent, levels, distance, constant=1.0):
 
 
 def told(rows, start):
-    (claim,) = [claim for claim in claims("theorem", rows) if claim["claim"].startswith(start)]
+    (claim,) = [claim for claim in judge_claims("theorem", rows) if claim["claim"].startswith(start)]
     return claim
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from precisionnet.runner.run import run_experiment
 from precisionnet.runner.progress import status
+from precisionnet.runner.run import run_experiment
 from precisionnet.runner.store import read_folder
 from tests.runner.cheap import METHODS, ROOT, Cheap, cheap_experiment, timeless, wait_until_gone
 
@@ -108,10 +108,7 @@ def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path, to_all):
         out, err = process.communicate(timeout=60)
     n = len(read_folder(folder).rows)
     assert process.returncode == 130
-    assert (
-        out.splitlines()[-1]
-        == f"Stopped: {n} of 12 fits are kept in {str(folder)!r}; run again to go on."
-    )
+    assert out.splitlines()[-1] == f"Stopped: {n} of 12 fits are kept in {str(folder)!r}; run again to go on."
     assert "Traceback" not in err, err
     assert "arning" not in err, err
     assert n >= 2

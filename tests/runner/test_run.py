@@ -11,11 +11,10 @@ from threadpoolctl import threadpool_info
 
 from precisionnet.errors import InputError, PrecisionNetError
 from precisionnet.runner import pool
-from precisionnet.runner.jobs import seconds_left
-from precisionnet.runner.jobs import Job
-from precisionnet.runner.worker import one_thread
+from precisionnet.runner.jobs import Job, seconds_left
 from precisionnet.runner.run import Event, run_experiment
 from precisionnet.runner.store import read_folder
+from precisionnet.runner.worker import one_thread
 from tests.runner.cheap import Cheap, cheap_experiment, timeless, wait_until_gone
 
 
@@ -137,7 +136,9 @@ def test_ctrl_c_says_what_is_kept(tmp_path):
 @pytest.mark.slow
 def test_a_worker_that_is_killed_is_a_sentence(tmp_path, two_cores):
     work = Cheap(trouble={"median/1": "killed"}, seconds={"median": 1.0})
-    with pytest.raises(PrecisionNetError, match=r"worker process was killed.*[2-5] of 6 fits are kept.*fewer jobs at a time\."):
+    with pytest.raises(
+        PrecisionNetError, match=r"worker process was killed.*[2-5] of 6 fits are kept.*fewer jobs at a time\."
+    ):
         run_experiment(cheap_experiment(work), tmp_path / "r", jobs=2)
     assert {"joint/0", "joint/1"} <= {row["job"] for row in read_folder(tmp_path / "r").rows}
     assert len(run_experiment(cheap_experiment(), tmp_path / "r", jobs=1)) == 6

@@ -1,11 +1,11 @@
 """Choosing among candidates on the validation rows: every choice of a grid, the hopeless ones given up early.
 
 A race is successive halving over epochs: at each rung, a share of a candidate's epochs, only the better ones of those
-that came so far go on (never fewer than four), and those that pass the last are trained to the end. In the standard recipe
-the learning rate falls along a cosine and networks settle only when it is low, so that a tenth of the epochs says
-little: its race begins at a fifth. ``results/grid_bench.csv`` says what the race saves in the paper's recipe, and what
-it costs in validation error. What a race can miss is a slow starter: ``Tuning(race=False)`` trains every candidate to the end,
-as the paper does. Nothing here ever sees a test row.
+that came so far go on (never fewer than four), and those that pass the last are trained to the end. In the standard
+recipe the learning rate falls along a cosine and networks settle only when it is low, so that a tenth of the epochs
+says little: its race begins at a fifth. ``results/grid_bench.csv`` says what the race saves in the paper's recipe, and
+what it costs in validation error. What a race can miss is a slow starter: ``Tuning(race=False)`` trains every candidate
+to the end, as the paper does. Nothing here ever sees a test row.
 """
 
 from __future__ import annotations

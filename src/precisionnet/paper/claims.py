@@ -152,7 +152,7 @@ def _never_worse(rows: Sequence[Row], by_level: dict[float, list[Row]], ours: st
 
 
 def _at_worst(rows: Sequence[Row], ours: str, other: str) -> float:
-    """Return the upper end of our MAE less the other's, as a share of the other's mean; NaN where there is no interval."""
+    """Return the upper end of our MAE less the other's, as a share of its mean; NaN where there is no interval."""
     table = paired([row for row in rows if row["method"] in (ours, other)], ours, "mae", resampled=False)
     return -float(table["low"][other]) / mean(rows, other, "mae") if other in table.index else np.nan
 

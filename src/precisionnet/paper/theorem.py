@@ -93,7 +93,7 @@ class Theorem:
 
 
 def proof_m1(row: Row, noise: FloatArray, l1_scale: float, rate: float) -> Row:
-    """Return m_1 as the proof has it, 4 tau / k_min^2 (c_1 + l1_scale + c_2), with the c_1 and c_2 that this noise needs.
+    """Return m_1 of the proof, 4 tau / k_min^2 (c_1 + l1_scale + c_2), with the c_1 and c_2 that this noise needs.
 
     The proof asks for a penalty that covers the off-diagonal noise of the covariance; where it does not, there is none.
     """

@@ -13,7 +13,7 @@ from precisionnet import plots
 from precisionnet.datasets.checks import Finding
 from precisionnet.estimators import partial_correlations
 from precisionnet.estimators.checks import column_names
-from precisionnet.experiments import METRIC_LABELS, HoldOut
+from precisionnet.evaluation import METRIC_LABELS, HoldOut
 from precisionnet.parameters import PARAMETERS
 from precisionnet.report.pages import Picture, template
 from precisionnet.types import FloatArray

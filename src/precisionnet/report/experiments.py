@@ -12,11 +12,9 @@ from markupsafe import Markup
 
 from precisionnet import plots
 from precisionnet.errors import InputError
-from precisionnet.experiments.paper.claims import claims as judge_claims
-from precisionnet.experiments.runner.jobs import Row
-from precisionnet.experiments.runner.store import read_folder
-from precisionnet.experiments.statistics import summarise_paired
+from precisionnet.evaluation.statistics import summarise_paired
 from precisionnet.outputs import whole_file
+from precisionnet.paper.claims import judge_claims
 from precisionnet.report.comparison import comparison_parts
 from precisionnet.report.pages import Picture, template
 from precisionnet.report.parts import (
@@ -32,6 +30,8 @@ from precisionnet.report.parts import (
 )
 from precisionnet.report.sparsity import sparsity_parts
 from precisionnet.report.theorem import slopes_summary, theorem_parts
+from precisionnet.runner.jobs import Row
+from precisionnet.runner.store import read_folder
 
 PAGE, SUMMARY = "index.html", "summary.csv"
 

@@ -1,4 +1,4 @@
-"""``experiment.json``: what a results folder is about, whether a run may go on in it, and whether its rows belong to it."""
+"""``experiment.json``: what a results folder is about, and whether a run and its rows belong to it."""
 
 from __future__ import annotations
 
