@@ -1,6 +1,6 @@
-"""The committed rows under results/accuracy are of the defaults and the grid as they are now."""
+"""The committed rows under results/accuracy are of the present defaults and grid, or their page says that they are older."""
 
-import json
+from html import unescape
 from pathlib import Path
 
 import pandas as pd
@@ -10,24 +10,45 @@ from benchmarks.recipe.tables import SPLITS
 
 from precisionnet import PNNRegressor
 from precisionnet.evaluation.methods import STANDARD_GRID
+from precisionnet.report.experiments import build_outcome
+from precisionnet.runner import read_folder
+from precisionnet.versions import RECIPE_VERSION, older_recipe
 
 FOLDER = Path(__file__).parents[1] / "results" / "accuracy"
 DECIDED_BY_A_COMPARISON = ("method", "recipe", "missing")
 
 
-def config(folder: str) -> dict:
-    return json.loads((FOLDER / folder / "experiment.json").read_text(encoding="utf-8"))["config"]
+def test_rows_of_an_earlier_recipe_say_so():
+    """So that a default can be changed first, and measured again later."""
+    assert older_recipe([RECIPE_VERSION] * 3) is None
+    assert "before versions were kept" in older_recipe([None, RECIPE_VERSION])
+    said = older_recipe([0, None])
+    assert "earlier recipe (version 0 and a version from before versions were kept" in said
+    assert f"the present one is version {RECIPE_VERSION}" in said
+
+
+@pytest.mark.parametrize("version", [None, RECIPE_VERSION - 1, RECIPE_VERSION])
+def test_the_page_says_when_rows_are_older(version):
+    stored = read_folder(FOLDER / "abide-defaults")
+    rows = [{**row, "recipe_version": version} for row in stored.rows]
+    outcome = build_outcome(stored.manifest, rows, len(rows))
+    told = [sentence for sentence in outcome.warnings if "earlier recipe" in sentence]
+    assert len(told) == (version != RECIPE_VERSION)
+    assert all(sentence in unescape(outcome.html) for sentence in told)
 
 
 @pytest.mark.parametrize("folder", ["abide", "ants", "abide-defaults", "ants-defaults"])
 def test_defaults_are_what_the_page_measured(folder):
-    measured = config(folder)
+    stored = read_folder(FOLDER / folder)
+    measured = stored.manifest["config"]
+    assert measured["repeats"] == 10
+    if older_recipe(row.get("recipe_version") for row in stored.rows):
+        pytest.skip("made with an earlier recipe, as the page says")
     now = {k: v for k, v in vars(PNNRegressor().settings).items() if k not in DECIDED_BY_A_COMPARISON}
     chosen = set(measured["networks"])
     assert {k: v for k, v in now.items() if k not in chosen} == {
         k: v for k, v in measured["fixed"].items() if k not in DECIDED_BY_A_COMPARISON
     }
-    assert measured["repeats"] == 10
     if folder.endswith("defaults"):
         assert measured["networks"] == {"recipe": ["standard"]}
     else:

@@ -48,7 +48,7 @@ def test_a_file_of_that_name_wins(precisionnet, here, table):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("adni",), "pass --data DIR"),
+        (("adni",), "registered users only"),
         (("adni", "--data", "nowhere"), "is not a folder"),
         (("abide", "--target", "sex"), "abide is compared on age"),
         (("abdie", "--target", "age"), "does not exist"),
