@@ -161,13 +161,13 @@ def test_many_comparisons_of_equal_methods_seldom_refute():
     rng = np.random.default_rng(0)
     rows = synthetic(methods=("joint", "glasso", "sample"))
     refuted = 0
-    for _ in range(100):
+    for _ in range(40):
         drawn = [row | {"mae": rng.standard_normal()} for row in rows]
         by_level = {level: [row for row in drawn if row["sparsity"] == level] for level in LEVELS}
         worse, compared = worse_than(by_level, "joint", ("glasso", "sample"))
         assert compared == 6
         refuted += bool(worse)
-    assert refuted <= 6
+    assert refuted <= 4
 
 
 def test_claims_about_methods_that_were_not_run_are_left_out():

@@ -25,6 +25,7 @@ from precisionnet.paper.theorem import (
 from precisionnet.paper.theorem_slopes import constants, slopes_frame
 from precisionnet.precision import spectral_bound
 from precisionnet.runner.jobs import Job
+from precisionnet.runner.worker import one_thread
 
 BASE = {"vary": "n_samples", "n_samples": 400, "n_features": 12, "n_edges": 24}
 
@@ -45,10 +46,11 @@ def config(**changes):
 def measured():
     """A small run of everything, in this process."""
     experiment = build(config(), None)
-    return [
-        {"method": job.method, "repeat": job.repeat, **job.setting, **experiment.work(job, None, None).row}
-        for job in experiment.jobs
-    ]
+    with one_thread():
+        return [
+            {"method": job.method, "repeat": job.repeat, **job.setting, **experiment.work(job, None, None).row}
+            for job in experiment.jobs
+        ]
 
 
 @pytest.mark.parametrize("degree", [1, 4, 9, 11])

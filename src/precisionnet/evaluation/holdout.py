@@ -39,6 +39,7 @@ class Predictions:
     Examples
     --------
     >>> import numpy as np
+    >>> from precisionnet.evaluation import Predictions
     >>> Predictions(np.array([1.0, 2.0])).probabilities is None
     True
     """
@@ -74,8 +75,12 @@ class HoldOut:
 
     Examples
     --------
-    >>> result = measure(data, "regression", {})  # doctest: +SKIP
-    >>> result.scores  # doctest: +SKIP
+    >>> from precisionnet.datasets import make_gaussian_regression
+    >>> from precisionnet.evaluation import measure
+    >>> data = make_gaussian_regression(80, 5, random_state=0)
+    >>> result = measure(data, "regression", {"max_epochs": 2, "n_members": 2})
+    >>> list(result.scores.columns), len(result.test)
+    (['mae', 'rmse', 'r2', 'r'], 16)
     """
 
     model: Any
@@ -113,6 +118,7 @@ def split_rows(data: Dataset, task: TaskName, test_fraction: float, seed: int) -
     Examples
     --------
     >>> from precisionnet.datasets import make_gaussian_regression
+    >>> from precisionnet.evaluation import split_rows
     >>> training, test = split_rows(make_gaussian_regression(100, 5, random_state=0), "regression", 0.2, seed=0)
     >>> len(training), len(test)
     (80, 20)
@@ -173,6 +179,7 @@ def measure(
     Examples
     --------
     >>> from precisionnet.datasets import make_gaussian_regression
+    >>> from precisionnet.evaluation import measure
     >>> data = make_gaussian_regression(80, 5, random_state=0)
     >>> measure(data, "regression", {"max_epochs": 2, "n_members": 2}).scores.index.tolist()
     ['joint', 'ridge', 'median']

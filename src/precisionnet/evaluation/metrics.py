@@ -104,6 +104,7 @@ def score(y: Any, predicted: Any, probabilities: Any = None, classes: Any = None
 
     Examples
     --------
+    >>> from precisionnet.evaluation import score
     >>> round(score([1.0, 2.0, 3.0], [1.0, 2.0, 4.0])["mae"], 2)
     0.33
     """

@@ -47,6 +47,7 @@ def summarise(rows: Sequence[Row], by: Sequence[str] = ()) -> pd.DataFrame:
 
     Examples
     --------
+    >>> from precisionnet.evaluation import summarise
     >>> rows = [{"method": "ridge", "repeat": k, "mae": 3.0 + k} for k in range(3)]
     >>> float(summarise(rows).loc[("ridge", "mae"), "mean"])
     4.0
@@ -107,6 +108,7 @@ def paired(
 
     Examples
     --------
+    >>> from precisionnet.evaluation import paired
     >>> rows = [
     ...     {"method": name, "repeat": k, "mae": error + 0.1 * k * error, "n_train": 60, "n_test": 20}
     ...     for name, error in {"joint": 1.0, "ridge": 2.0}.items()

@@ -55,6 +55,7 @@ class Tuning:
 
     Examples
     --------
+    >>> from precisionnet.evaluation import Tuning
     >>> Tuning("optuna", trials=10).tuned
     True
     >>> Tuning("none").tuned

@@ -44,6 +44,7 @@ def verdict(rows: Sequence[Row], task: TaskName, target: str, unit: str = "") ->
 
     Examples
     --------
+    >>> from precisionnet.evaluation.verdict import verdict
     >>> rows = [{"method": "joint", "repeat": 0, "mae": 3.0, "n_train": 60, "n_test": 20}]
     >>> verdict(rows, "regression", "age", "years").split(",")[0]
     'joint predicts age with MAE 3.00 years in one repeat'

@@ -47,6 +47,7 @@ def build(config: Config, data_folder: Path | None = None) -> Experiment:
 
     Examples
     --------
+    >>> from precisionnet.paper import build, builtin, load_config
     >>> experiment = build(load_config(builtin("theorem"), quick=True))
     >>> experiment.about["kind"]
     'theorem'

@@ -60,6 +60,7 @@ def judge_claims(kind: str, rows: Sequence[Row], cohort: str | None = None) -> l
 
     Examples
     --------
+    >>> from precisionnet.paper import judge_claims
     >>> judge_claims("theorem", [])
     []
     """

@@ -102,6 +102,7 @@ def published(cohort: str) -> dict[str, Any] | None:
 
     Examples
     --------
+    >>> from precisionnet.paper import published
     >>> published("abide")["rows"]["joint"]["mae"]
     '3.64 ± 0.65'
     """

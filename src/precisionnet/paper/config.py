@@ -56,6 +56,7 @@ class Config:
 
     Examples
     --------
+    >>> from precisionnet.paper import Config
     >>> Config("mine", "cohort", methods=("ridge", "joint"), data={"cohort": "abide"}).methods
     ('joint', 'ridge')
     """
@@ -117,6 +118,7 @@ def load_config(path: str | Path, quick: bool = False) -> Config:
 
     Examples
     --------
+    >>> from precisionnet.paper import builtin, load_config
     >>> load_config(builtin("abide")).repeats
     5
     """
@@ -152,6 +154,7 @@ def builtin(name: str) -> Path:
 
     Examples
     --------
+    >>> from precisionnet.paper import builtin
     >>> builtin("theorem").name
     'theorem.toml'
     """

@@ -48,6 +48,8 @@ class Slope:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from precisionnet.paper import Slope
     >>> x = np.array([1.0, 10.0, 100.0])
     >>> slope = Slope("n_samples", "glasso", "Rows", "T", -0.5, x, x**-0.5, np.zeros(3), np.ones(3, bool))
     >>> round(slope.slope, 2)
@@ -137,6 +139,7 @@ def slopes(rows: Sequence[Row]) -> list[Slope]:
 
     Examples
     --------
+    >>> from precisionnet.paper import slopes
     >>> slopes([])
     []
     """

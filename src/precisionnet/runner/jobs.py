@@ -40,6 +40,7 @@ class Job:
 
     Examples
     --------
+    >>> from precisionnet.runner import Job
     >>> Job("joint", 0, seed=7, setting={"sparsity": 0.2}).name
     'joint/0/sparsity=0.2'
     """
@@ -71,6 +72,7 @@ class Finished:
 
     Examples
     --------
+    >>> from precisionnet.runner import Finished
     >>> Finished({"mae": 3.0}).trials
     ()
     """
@@ -115,6 +117,7 @@ class Experiment:
 
     Examples
     --------
+    >>> from precisionnet.runner import Experiment, Finished, Job
     >>> def work(job, earlier, scratch):
     ...     return Finished({"mae": 1.0 + job.repeat})
     >>> experiment = Experiment("demo", {}, "no data", (Job("mean", 0, 0), Job("mean", 1, 1)), work, metrics=("mae",))

@@ -36,6 +36,7 @@ class WorkerLostError(PrecisionNetError, RuntimeError):
 
     Examples
     --------
+    >>> from precisionnet.runner import WorkerLostError
     >>> raise WorkerLostError("A worker was killed: run again.")
     Traceback (most recent call last):
     precisionnet.runner.pool.WorkerLostError: A worker was killed: run again.

@@ -31,6 +31,7 @@ class MethodStatus:
 
     Examples
     --------
+    >>> from precisionnet.runner import MethodStatus
     >>> MethodStatus("joint", done=3, failed=0, total=5).total
     5
     """
@@ -66,6 +67,8 @@ class Status:
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from precisionnet.runner import Status
     >>> Status(Path("results"), "demo", 5, 0, 5, (), None, running=False).state
     'complete'
     """

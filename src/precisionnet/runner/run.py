@@ -44,6 +44,7 @@ class Event:
 
     Examples
     --------
+    >>> from precisionnet.runner import Event
     >>> event = Event("finished", done=3, total=10)
     >>> f"{event.done} of {event.total}"
     '3 of 10'
@@ -90,6 +91,7 @@ def run_experiment(
 
     Examples
     --------
+    >>> from precisionnet.runner import Experiment, Finished, Job, run_experiment
     >>> def work(job, earlier, scratch):
     ...     return Finished({"mae": 1.0 + job.repeat})
     >>> experiment = Experiment("demo", {}, "no data", (Job("mean", 0, 0), Job("mean", 1, 1)), work)
