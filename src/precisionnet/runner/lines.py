@@ -59,7 +59,8 @@ class LinesFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        binary = getattr(os, "O_BINARY", 0)  # Windows would write two bytes for a line break
+        self.descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | binary, 0o666)
 
     @property
     def size(self) -> int:
