@@ -10,14 +10,14 @@ import pytest
 from matplotlib.collections import PathCollection
 
 from precisionnet import plots
-from precisionnet.experiments.config import Config
-from precisionnet.experiments.methods.registry import METHODS, methods_for
-from precisionnet.experiments.pairing import paired
-from precisionnet.experiments.paper.theorem import theorem_experiment
-from precisionnet.experiments.runner.running import run_experiment
+from precisionnet.evaluation.methods import METHODS, methods_for
+from precisionnet.evaluation.statistics import paired
+from precisionnet.paper.config import Config
+from precisionnet.paper.theorem import theorem_experiment
 from precisionnet.report.experiments import build_outcome, in_order, summary
 from precisionnet.report.tables import compare_methods, plus_minus
 from precisionnet.report.theorem import slopes_summary, theorem_parts
+from precisionnet.runner.run import run_experiment
 from tests.made_rows import LEVELS, PUBLISHED, comparison_rows, manifest, synthetic_rows
 from tests.test_report import Balanced
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from precisionnet.datasets import Dataset, fetch_abide
-from precisionnet.experiments import measure
+from precisionnet.evaluation import measure
 from precisionnet.parameters import RECIPES
 from tests.estimators.test_fit import same_fit
 from tests.recipes import both_recipes

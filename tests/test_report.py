@@ -10,7 +10,7 @@ import pytest
 
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
-from precisionnet.experiments import measure
+from precisionnet.evaluation import measure
 from precisionnet.report import render, verdict
 
 VOID = {"meta", "br", "img", "input", "link", "hr", "path", "use", "rect", "line", "image"}

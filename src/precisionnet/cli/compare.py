@@ -11,9 +11,9 @@ from precisionnet.cli import console
 from precisionnet.cli.experiments import run_write_print
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
-from precisionnet.experiments.comparing import QUICK_GRID, compare_experiment
-from precisionnet.experiments.config import Tuning
-from precisionnet.experiments.methods.registry import quick_methods
+from precisionnet.evaluation.comparison import compare_experiment
+from precisionnet.evaluation.methods import QUICK_GRID, quick_methods
+from precisionnet.evaluation.tuning import Tuning
 from precisionnet.types import TaskName
 
 QUICK_REPEATS, REPEATS = 2, 5
@@ -28,7 +28,7 @@ def filled(data: Dataset) -> list[str]:
 
 def prepare_cohort(cohort: str, folder: Path | None) -> tuple[Dataset, dict[str, str]]:
     """The rows of a cohort we know, fetched where they are not in the folder, and what its page says of them."""
-    from precisionnet.experiments.paper.cohorts import cohort_about, load_cohort
+    from precisionnet.paper.cohorts import cohort_about, load_cohort
 
     with console.working(f"loading {cohort}"):
         data = load_cohort(cohort, folder)

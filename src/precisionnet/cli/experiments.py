@@ -12,9 +12,9 @@ import typer
 from precisionnet.errors import OutputError, PrecisionNetError
 
 if TYPE_CHECKING:
-    from precisionnet.experiments.runner.jobs import Experiment
-    from precisionnet.experiments.runner.status import Status
     from precisionnet.report.experiments import Outcome
+    from precisionnet.runner.jobs import Experiment
+    from precisionnet.runner.progress import Status
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -48,7 +48,7 @@ def show_status(
 
     if folder is not None:
         check_results(folder)
-    from precisionnet.experiments.runner.status import results_folders, status
+    from precisionnet.runner.progress import results_folders, status
 
     if folder is not None:
         _print_status(Path(folder), status(Path(folder)), by_method=True)
@@ -88,8 +88,8 @@ def run_write_print(
     """Fit what is not there yet, write the page and the figures, print the answer; not again what was ``told``."""
     from precisionnet.cli import console
     from precisionnet.cli.fits import fits
-    from precisionnet.experiments.runner.running import run_experiment
     from precisionnet.report.experiments import write_results
+    from precisionnet.runner.run import run_experiment
 
     try:
         with fits() as on_event:

@@ -16,7 +16,7 @@ from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
 from precisionnet.estimators.files import is_model_folder
 from precisionnet.estimators.settings import Settings
-from precisionnet.experiments import METRIC_LABELS, HoldOut, measure
+from precisionnet.evaluation import METRIC_LABELS, HoldOut, measure
 from precisionnet.outputs import whole_folder
 from precisionnet.parameters import settled
 from precisionnet.report import render

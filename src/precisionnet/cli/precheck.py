@@ -10,7 +10,7 @@ from precisionnet.parameters import BY_NAME
 
 WRITERS = (".csv", ".tsv", ".parquet")
 COHORTS = ("abide", "ants", "adni")
-"""What ``compare`` takes in the place of a table; as ``experiments.config_data`` has them."""
+"""What ``compare`` takes in the place of a table; as ``paper.config`` has them."""
 
 
 def check_parameters(parameters: dict[str, Any]) -> None:

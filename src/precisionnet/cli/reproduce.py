@@ -7,7 +7,7 @@ from pathlib import Path
 
 from precisionnet.cli import console
 from precisionnet.cli.experiments import run_write_print
-from precisionnet.experiments.config import builtin, load_config
+from precisionnet.paper.config import builtin, load_config
 
 
 def run_reproduce(
@@ -27,7 +27,7 @@ def run_reproduce(
         config = replace(config, seed=seed)
     place = Path(out or f"results-{Path(what).stem if is_file else what}{'-quick' if quick else ''}")
     with console.working("preparing"):
-        from precisionnet.experiments.paper import build  # with the networks: mistakes are told before that
+        from precisionnet.paper import build  # with the networks: mistakes are told before that
 
         experiment = build(config, None if data is None else Path(data))
     expected = config.expected.get("quick" if quick else "full", "")

@@ -9,11 +9,10 @@ import numpy as np
 
 from precisionnet import plots
 from precisionnet.errors import printable
-from precisionnet.experiments.methods.registry import label
-from precisionnet.experiments.metrics import HIGHER_IS_BETTER, METRIC_LABELS
-from precisionnet.experiments.pairing import failed
-from precisionnet.experiments.runner.jobs import Row
-from precisionnet.experiments.statistics import verdict
+from precisionnet.evaluation.methods import label
+from precisionnet.evaluation.metrics import HIGHER_IS_BETTER, METRIC_LABELS
+from precisionnet.evaluation.statistics import failed
+from precisionnet.evaluation.verdict import verdict
 from precisionnet.report.parts import Parts, TextTable, labels
 from precisionnet.report.tables import (
     NO_INTERVAL,
@@ -25,6 +24,7 @@ from precisionnet.report.tables import (
     plus_minus,
     score_frame,
 )
+from precisionnet.runner.jobs import Row
 
 MEASURES = {
     "regression": ("mae", "mse", "rmse", "r2", "r"),

@@ -9,10 +9,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from precisionnet.experiments.methods.registry import METHODS, label
-from precisionnet.experiments.pairing import failed, methods_of
-from precisionnet.experiments.runner.jobs import Row
+from precisionnet.evaluation.methods import METHODS, label
+from precisionnet.evaluation.statistics import failed, methods_of
 from precisionnet.plots import mark
+from precisionnet.runner.jobs import Row
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from precisionnet.errors import printable
-from precisionnet.experiments.metrics import HIGHER_IS_BETTER, METRIC_LABELS, headline
-from precisionnet.experiments.pairing import methods_of, paired, score_table
-from precisionnet.experiments.runner.jobs import Row
+from precisionnet.evaluation.metrics import HIGHER_IS_BETTER, METRIC_LABELS, headline
+from precisionnet.evaluation.statistics import methods_of, paired, score_table
+from precisionnet.runner.jobs import Row
 
 NONE = "–"
 PERCENT = ("accuracy", "balanced_accuracy")
