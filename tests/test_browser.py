@@ -9,7 +9,7 @@ import pytest
 from precisionnet.datasets import Dataset
 from precisionnet.experiments import measure
 from precisionnet.report import render
-from precisionnet.report.experiments import build_outcome
+from precisionnet.report.experiment_page import build_outcome
 from tests.made_rows import PUBLISHED, comparison_rows, manifest, synthetic_rows
 
 pytestmark = pytest.mark.browser

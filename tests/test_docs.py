@@ -228,7 +228,7 @@ def test_times_of_the_grid_in_the_readme_are_the_committed_rows():
 )
 def test_committed_pages_are_made_from_the_committed_rows(name, tmp_path):
     """``make figures`` changes nothing."""
-    from precisionnet.report.experiments import write_results
+    from precisionnet.report.experiment_page import write_results
 
     committed = ROOT / "results" / name
     shutil.copytree(committed, tmp_path / name)

@@ -15,7 +15,7 @@ from precisionnet.experiments.methods.registry import METHODS, methods_for
 from precisionnet.experiments.pairing import paired
 from precisionnet.experiments.paper.theorem import theorem_experiment
 from precisionnet.experiments.runner.running import run_experiment
-from precisionnet.report.experiments import build_outcome, in_order, summary
+from precisionnet.report.experiment_page import build_outcome, in_order, summary
 from precisionnet.report.tables import compare_methods, plus_minus
 from precisionnet.report.theorem import slopes_summary, theorem_parts
 from tests.made_rows import LEVELS, PUBLISHED, comparison_rows, manifest, synthetic_rows

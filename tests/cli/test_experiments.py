@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from precisionnet.cli import console
-from precisionnet.cli.fits import fits, time_left
+from precisionnet.cli.progress import fits, time_left
 from precisionnet.experiments.runner.running import Event
 
 PLAIN = ("--methods", "ridge,median", "--repeats", 2, "--jobs", 1)

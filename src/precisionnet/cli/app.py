@@ -93,7 +93,7 @@ def fit(
     for table in tables:
         refuse_missing_table(table)
     loading = load_options(target, id_column, person, site, drop, format, regions)
-    from precisionnet.cli.prepare import prepare
+    from precisionnet.cli.tables import prepare
 
     missing = parameters.get("missing", "error")
     data, kind, findings = prepare(tables, loading, task, complete_rows=complete_rows, missing=missing, strict=strict)
@@ -215,7 +215,7 @@ def compare(
         rows, about = prepare_cohort(cohort, None if data is None else Path(data))
     else:
         loading = load_options(target, id_column, person, site, drop, format, regions)
-        from precisionnet.cli.prepare import prepare
+        from precisionnet.cli.tables import prepare
 
         rows, kind, findings = prepare(
             tables, loading, task, complete_rows=complete_rows, missing="median", strict=False

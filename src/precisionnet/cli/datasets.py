@@ -67,7 +67,7 @@ def check(
     from precisionnet.arguments import check_choice
     from precisionnet.cli import console
     from precisionnet.cli.findings import print_findings
-    from precisionnet.cli.prepare import load
+    from precisionnet.cli.tables import load
     from precisionnet.datasets.checks import Finding, check_dataset
 
     check_fit(task, 0.2)

@@ -14,7 +14,7 @@ from precisionnet.errors import OutputError, PrecisionNetError
 if TYPE_CHECKING:
     from precisionnet.experiments.runner.jobs import Experiment
     from precisionnet.experiments.runner.status import Status
-    from precisionnet.report.experiments import Outcome
+    from precisionnet.report.experiment_page import Outcome
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -73,7 +73,7 @@ def page(
 
     for folder in folders:
         check_results(folder)
-    from precisionnet.report.experiments import PAGE, write_results
+    from precisionnet.report.experiment_page import PAGE, write_results
 
     for folder in folders:
         outcome = write_results(Path(folder))
@@ -87,9 +87,9 @@ def run_write_print(
 ) -> None:
     """Fit what is not there yet, write the page and the figures, print the answer; not again what was ``told``."""
     from precisionnet.cli import console
-    from precisionnet.cli.fits import fits
+    from precisionnet.cli.progress import fits
     from precisionnet.experiments.runner.running import run_experiment
-    from precisionnet.report.experiments import write_results
+    from precisionnet.report.experiment_page import write_results
 
     try:
         with fits() as on_event:

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from precisionnet.cli import console
-from precisionnet.cli.wording import graph_sentence, id_label, probability_frame
+from precisionnet.cli.messages import graph_sentence, id_label, probability_frame
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
 from precisionnet.estimators.files import is_model_folder

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from precisionnet.cli import console
-from precisionnet.cli.prepare import far_away, rows_to_predict
-from precisionnet.cli.wording import id_label, probability_frame
+from precisionnet.cli.tables import far_away, rows_to_predict
+from precisionnet.cli.messages import id_label, probability_frame
 from precisionnet.datasets import refuse_bad_numbers
 from precisionnet.errors import InputError
 from precisionnet.estimators import load

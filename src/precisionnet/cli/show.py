@@ -8,7 +8,7 @@ import numpy as np
 
 from precisionnet.cli import console
 from precisionnet.cli.predict import write_table
-from precisionnet.cli.wording import graph_sentence
+from precisionnet.cli.messages import graph_sentence
 from precisionnet.errors import some
 from precisionnet.estimators import load
 from precisionnet.estimators.checks import column_names

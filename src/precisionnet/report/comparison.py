@@ -14,7 +14,7 @@ from precisionnet.experiments.metrics import HIGHER_IS_BETTER, METRIC_LABELS
 from precisionnet.experiments.pairing import failed
 from precisionnet.experiments.runner.jobs import Row
 from precisionnet.experiments.statistics import verdict
-from precisionnet.report.parts import Parts, TextTable, labels
+from precisionnet.report.page import Parts, TextTable, labels
 from precisionnet.report.tables import (
     NO_INTERVAL,
     NONE,

@@ -11,8 +11,8 @@ import pandas as pd
 from precisionnet import plots
 from precisionnet.experiments.paper.slopes import Slope, slopes, slopes_frame
 from precisionnet.experiments.runner.jobs import Row
-from precisionnet.report.parts import Parts, TextTable
-from precisionnet.report.sparsity import claims_sentence
+from precisionnet.report.page import Parts, TextTable
+from precisionnet.report.synthetic import claims_sentence
 from precisionnet.report.tables import NONE
 
 CAPTIONS = {

@@ -19,7 +19,7 @@ from precisionnet.experiments.statistics import summarise_paired
 from precisionnet.outputs import whole_file
 from precisionnet.report.comparison import comparison_parts
 from precisionnet.report.pages import Picture, template
-from precisionnet.report.parts import (
+from precisionnet.report.page import (
     Parts,
     TextTable,
     chosen,
@@ -30,7 +30,7 @@ from precisionnet.report.parts import (
     settings,
     unfinished,
 )
-from precisionnet.report.sparsity import sparsity_parts
+from precisionnet.report.synthetic import sparsity_parts
 from precisionnet.report.theorem import slopes_summary, theorem_parts
 
 PAGE, SUMMARY = "index.html", "summary.csv"

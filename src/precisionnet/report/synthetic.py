@@ -13,7 +13,7 @@ from precisionnet.experiments.methods.registry import label
 from precisionnet.experiments.pairing import failed, interval, is_number, methods_of, paired
 from precisionnet.experiments.runner.jobs import Row
 from precisionnet.experiments.verdict import NO_INTERVAL
-from precisionnet.report.parts import Parts, TextTable, labels
+from precisionnet.report.page import Parts, TextTable, labels
 from precisionnet.report.tables import NONE, decimals_of, plus_minus, score_frame, with_interval
 
 MEASURES = {
