@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import pytest
 
-from precisionnet.cli.precheck import COHORTS
+from precisionnet.cli.options import COHORTS
 from precisionnet.experiments import config_data
 from tests.experiments.test_paper_build import adni_folder
 

@@ -1,30 +1,26 @@
-"""From the files on a command line to rows that can be fitted or predicted. No torch here: refusals come quickly."""
+"""From the files on a command line to rows that can be fitted, and from predictions to a table.
+
+No torch here: refusals come quickly.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
+import pandas as pd
 
 from precisionnet.cli import console
-from precisionnet.cli.findings import report_findings
 from precisionnet.datasets import Dataset, check_target, guess_task, load_table, refuse_unusable
-from precisionnet.datasets.brain.regions import parse_region
 from precisionnet.datasets.checks import Finding, check_dataset
 from precisionnet.datasets.columns import MIN_ROWS
-from precisionnet.datasets.files.tables import read_header
-from precisionnet.datasets.loading.formats import OF_REGIONS, recognise
-from precisionnet.errors import InputError, some
-from precisionnet.types import FloatArray, TaskName
-
-FAR = 6.0
-EVERY_SCAN = {"phase": None, "quality": "any", "scans": "all"}
-"""Of an ADNI table: what is given is predicted."""
+from precisionnet.errors import InputError
+from precisionnet.types import TaskName
 
 
-def load(paths: list[str], loading: dict[str, Any], *, complete_rows: bool = False) -> Dataset:
-    """Read the tables; with ``complete_rows`` without the rows in which something is missing."""
+def read_tables(paths: list[str], loading: dict[str, Any], *, complete_rows: bool = False) -> Dataset:
+    """Read and join the tables; with ``complete_rows`` leave out the rows in which something is missing."""
     data = named_by_measure(load_table(*paths, **loading))
     if not complete_rows:
         return data
@@ -35,11 +31,11 @@ def load(paths: list[str], loading: dict[str, Any], *, complete_rows: bool = Fal
     return replace(kept, notes=(*data.notes, f"{lost} of {len(data)} rows are not complete and were left out."))
 
 
-def prepare(
+def rows_to_fit(
     paths: list[str], loading: dict[str, Any], task: str, *, complete_rows: bool, missing: str, strict: bool
 ) -> tuple[Dataset, TaskName, list[Finding]]:
-    """Rows to fit, what their target is, and what was found in them; what cannot be fitted is refused."""
-    data = load(paths, loading, complete_rows=complete_rows)
+    """Return the rows, what their target is, and what was found in them; what cannot be fitted is refused."""
+    data = read_tables(paths, loading, complete_rows=complete_rows)
     if len(data) < MIN_ROWS:
         rows = "1 row" if len(data) == 1 else f"{len(data)} rows"
         raise InputError(f"Table {paths[0]!r} has {rows}: at least {MIN_ROWS} are needed to fit and test; bring more.")
@@ -53,27 +49,16 @@ def prepare(
     return data, kind, findings
 
 
-def rows_to_predict(paths: list[str], id_column: str | None, names: list[str]) -> Dataset:
-    """The model's columns: under the names of the regions where the tables hold regions, else as they stand."""
-    headers = [read_header(path) for path in paths]
-    as_written = set(names) <= {name for header in headers for name in header}
-    of_regions = any(recognise(header) in OF_REGIONS for header in headers)
-    if of_regions and any(parse_region(name) is not None for name in names):
-        try:
-            data = named_by_measure(load_table(*paths, id=id_column, adni=EVERY_SCAN))
-        except InputError:
-            if not as_written:
-                raise
-        else:
-            if set(names) <= set(data.X.columns):
-                return replace(data, X=data.X[names])
-            if not as_written:
-                raise InputError(
-                    f"Table {paths[0]!r} holds {data.measure or 'several measures'} of cortical regions, and the "
-                    f"model's columns ({some(names)}) are not all among them: give tables of what it was fitted on, "
-                    "the same measure and both hemispheres."
-                )
-    return load_table(*paths, id=id_column, features=names, format="table")
+def report_findings(findings: Sequence[Finding], *, strict: bool = False) -> None:
+    """Before a fit: print warnings on standard error; errors, and warnings under ``strict``, stop it."""
+    errors, warned = ([f for f in findings if f.level == level] for level in ("error", "warning"))
+    fatal = [*errors, *(warned if strict else [])]
+    if fatal:
+        others = f" (one of {len(fatal)}; precisionnet datasets check lists all)" if len(fatal) > 1 else ""
+        why = "" if errors else "--strict takes warnings for errors: "
+        raise InputError(f"{why}{fatal[0].sentence}{others}")
+    for finding in warned:
+        console.warn(finding.sentence)
 
 
 def named_by_measure(data: Dataset) -> Dataset:
@@ -85,12 +70,10 @@ def named_by_measure(data: Dataset) -> Dataset:
     return replace(data, X=data.X.rename(columns=names), original_names=original)
 
 
-def far_away(standard: FloatArray) -> str | None:
-    """A sentence where most values, in standard units, are nowhere near the rows that the model learned from."""
-    distance = float(np.nanmedian(np.abs(standard)))
-    if distance <= FAR:
-        return None
-    return (
-        f"Half of the values lie more than {distance:.0f} standard deviations from those that the model learned from: "
-        "another unit or another measure? Do not trust these predictions."
-    )
+def prediction_frame(ids: pd.Index[Any], columns: dict[str, Any], probabilities: Any, classes: Any) -> pd.DataFrame:
+    """One row per prediction: the id, the columns, and one column per class where there are probabilities."""
+    label = f"{ids.name}_id" if ids.name in columns else str(ids.name)
+    frame = pd.DataFrame({label: ids, **columns})
+    if probabilities is None:
+        return frame
+    return frame.join(pd.DataFrame(probabilities, columns=[f"probability_{label}" for label in classes]))

@@ -16,8 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.markers import MarkerStyle
 
-from precisionnet.plots.outcome import short
-from precisionnet.plots.style import INK, MUTED, new_figure
+from precisionnet.plots.style import INK, MUTED, new_figure, short
 
 PLAIN, TRIVIAL = "#3e4c59", "#7b8794"
 FAR, FAR_APART = 3.0, 8.0

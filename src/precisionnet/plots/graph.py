@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
@@ -13,8 +14,18 @@ from matplotlib.ticker import MaxNLocator
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from precisionnet.plots.outcome import short, without_common_ending
-from precisionnet.plots.style import DIVERGING, INK, MAIN, MUTED, NEGATIVE, POSITIVE, SECOND, new_figure
+from precisionnet.plots.style import (
+    DIVERGING,
+    INK,
+    MAIN,
+    MUTED,
+    NEGATIVE,
+    POSITIVE,
+    SECOND,
+    new_figure,
+    short,
+    without_common_ending,
+)
 from precisionnet.types import FloatArray, IndexArray
 
 EDGES_DRAWN = 80
@@ -136,4 +147,35 @@ def frequency_responses(mu: FloatArray, responses: Sequence[FloatArray]) -> Figu
             mu, np.full_like(mu, 0.02), "|", color=INK, markersize=7, alpha=0.6, transform=axes.get_xaxis_transform()
         )
         axes.set(xlabel="eigenvalue µ of the scaled matrix", ylabel="response h(µ)", title=f"Layer {layer}")
+    return figure
+
+
+def sparsity_curve_figure(frame: pd.DataFrame, chosen: int, measure: str = "Mean absolute error") -> Figure:
+    """``frame`` as in :class:`precisionnet.estimators.SparsityCurve`; ``chosen`` is the row to mark."""
+    points = frame.sort_values("n_edges")
+    best = frame.iloc[int(frame["error"].argmin())]
+    figure, (axes,) = new_figure(6.4, 3.6)
+    axes.errorbar(
+        points["n_edges"],
+        points["error"],
+        yerr=points["standard_error"],
+        fmt="o-",
+        color=MAIN,
+        capsize=3,
+        label="out of bag, with its standard error",
+    )
+    limit = best["error"] + best["standard_error"]
+    axes.axhline(limit, color=MUTED, linestyle="--", linewidth=1, label="lowest error plus one standard error")
+    mark = frame.iloc[chosen]
+    axes.plot([mark["n_edges"]], [mark["error"]], "o", markersize=13, markerfacecolor="none", color=INK)
+    axes.annotate(
+        f"{int(mark['n_edges'])} edges",
+        (mark["n_edges"], mark["error"]),
+        textcoords="offset points",
+        xytext=(8, 12),
+        color=INK,
+    )
+    axes.set_xlabel("Edges of the graph")
+    axes.set_ylabel(measure)
+    axes.legend(frameon=False)
     return figure

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from sklearn.metrics import confusion_matrix, roc_curve
 
-from precisionnet.errors import printable
-from precisionnet.plots.style import INK, MAIN, MUTED, SECOND, new_figure
+from precisionnet.plots.style import INK, MAIN, MUTED, SECOND, new_figure, short
 
 
 def predicted_against_true(y: Any, predicted: Any, target: str) -> Figure:
@@ -83,17 +81,3 @@ def training_curves(history: pd.DataFrame, best_epoch: int, metric: str) -> Figu
         axes.axvline(best_epoch, color=MUTED, linewidth=1, linestyle=":")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
-
-
-def without_common_ending(names: Sequence[str]) -> list[str]:
-    """lh_insula_thickness, rh_insula_thickness, ... -> lh_insula, rh_insula, ...: what all names share says nothing."""
-    shortest = min(names, key=len)
-    ending = next(shortest[i:] for i in range(len(shortest) + 1) if all(n.endswith(shortest[i:]) for n in names))
-    cut = ending[ending.index("_") :] if len(names) > 1 and "_" in ending else ""
-    return [name.removesuffix(cut) or name for name in names]
-
-
-def short(name: str, most: int = 28) -> str:
-    """A name that fits on an axis."""
-    name = printable(" ".join(name.split()))
-    return name if len(name) <= most else name[: most - 1] + "…"

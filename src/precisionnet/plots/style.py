@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from precisionnet.errors import printable
 
 INK = "#1f2933"
 MUTED = "#7b8794"
@@ -95,3 +97,17 @@ def to_file(figure: Figure, path: Path, ending: str, name: str) -> None:
     metadata: dict[str, Any] = {"Date": None, "Creator": None} if ending == "svg" else {"Software": None}
     with matplotlib.rc_context({**_RC, "svg.fonttype": "path", "svg.hashsalt": name}):
         figure.savefig(path, format=ending, metadata=metadata, facecolor="white", dpi=160)
+
+
+def without_common_ending(names: Sequence[str]) -> list[str]:
+    """lh_insula_thickness, rh_insula_thickness, ... -> lh_insula, rh_insula, ...: what all names share says nothing."""
+    shortest = min(names, key=len)
+    ending = next(shortest[i:] for i in range(len(shortest) + 1) if all(n.endswith(shortest[i:]) for n in names))
+    cut = ending[ending.index("_") :] if len(names) > 1 and "_" in ending else ""
+    return [name.removesuffix(cut) or name for name in names]
+
+
+def short(name: str, most: int = 28) -> str:
+    """A name that fits on an axis."""
+    name = printable(" ".join(name.split()))
+    return name if len(name) <= most else name[: most - 1] + "…"

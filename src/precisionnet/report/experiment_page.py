@@ -18,9 +18,9 @@ from precisionnet.experiments.runner.store import read_folder
 from precisionnet.experiments.statistics import summarise_paired
 from precisionnet.outputs import whole_file
 from precisionnet.report.comparison import comparison_parts
-from precisionnet.report.pages import Picture, template
 from precisionnet.report.page import (
-    Parts,
+    PageParts,
+    Picture,
     TextTable,
     chosen,
     failures,
@@ -28,6 +28,7 @@ from precisionnet.report.page import (
     marks,
     method_clauses,
     settings,
+    template,
     unfinished,
 )
 from precisionnet.report.synthetic import sparsity_parts
@@ -37,7 +38,7 @@ PAGE, SUMMARY = "index.html", "summary.csv"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExperimentPage:
     """What a person is told of an experiment, on the page and in the terminal."""
 
     about: dict[str, Any]
@@ -51,7 +52,7 @@ class Outcome:
     """By name, to be written beside the page."""
 
 
-def build_outcome(manifest: Mapping[str, Any], rows: Sequence[Row], total: int | None = None) -> Outcome:
+def build_page(manifest: Mapping[str, Any], rows: Sequence[Row], total: int | None = None) -> ExperimentPage:
     """Everything that is shown, from the head of the store and its rows; ``total`` fits belong to it."""
     rows = in_order(rows)
     about = {"title": manifest.get("name", ""), "source": "", "description": "", **manifest.get("about", {})}
@@ -83,25 +84,25 @@ def build_outcome(manifest: Mapping[str, Any], rows: Sequence[Row], total: int |
         pictures=pictures,
         **parts.context,
     )
-    return Outcome(about, parts.verdict, warnings, parts.terminal, claims, failed, html, parts.files)
+    return ExperimentPage(about, parts.verdict, warnings, parts.terminal, claims, failed, html, parts.files)
 
 
-def write_results(folder: Path) -> Outcome:
+def write_results(folder: Path) -> ExperimentPage:
     """Write ``summary.csv``, the figures and ``index.html`` beside the rows, each whole or not at all."""
     stored = read_folder(folder)
     if not stored.rows:
         raise InputError(f"Folder {str(folder)!r} holds no finished fit yet: run its experiment first.")
     rows = in_order(stored.rows)
-    outcome = build_outcome(stored.manifest, rows, stored.manifest["total"])
+    page = build_page(stored.manifest, rows, stored.manifest["total"])
     with whole_file(folder / SUMMARY) as scratch:
-        summary(outcome.about["kind"], rows).to_csv(scratch, index=False)
-    for name, figure in outcome.figures.items():
+        summary(page.about["kind"], rows).to_csv(scratch, index=False)
+    for name, figure in page.figures.items():
         for ending in ("svg", "png"):
             with whole_file(folder / f"figure-{name}.{ending}") as scratch:
                 plots.to_file(figure, scratch, ending, name)
     with whole_file(folder / PAGE) as scratch:
-        scratch.write_text(outcome.html, encoding="utf-8")
-    return outcome
+        scratch.write_text(page.html, encoding="utf-8")
+    return page
 
 
 def summary(kind: str, rows: Sequence[Row]) -> pd.DataFrame:
@@ -117,7 +118,7 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: (row["repeat"], str(row.get("job"))))
 
 
-def _parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> Parts:
+def _parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> PageParts:
     if about["kind"] == "synthetic":
         return sparsity_parts(rows, about, claims)
     if about["kind"] == "theorem":

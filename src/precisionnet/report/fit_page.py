@@ -15,7 +15,7 @@ from precisionnet.estimators import partial_correlations
 from precisionnet.estimators.checks import column_names
 from precisionnet.experiments import METRIC_LABELS, HoldOut
 from precisionnet.parameters import PARAMETERS
-from precisionnet.report.pages import Picture, template
+from precisionnet.report.page import Picture, template
 from precisionnet.types import FloatArray
 from precisionnet.versions import versions
 

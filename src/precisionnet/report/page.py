@@ -1,4 +1,4 @@
-"""What a page of any experiment is made of, and what stands on all of them: facts, failures, settings."""
+"""What every page is made of: templates, pictures, parts, numbers as text, and what stands on all of them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,42 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import pandas as pd
+from jinja2 import Environment, PackageLoader, Template, select_autoescape
 from markupsafe import Markup
 
+from precisionnet.errors import printable
 from precisionnet.experiments.methods.registry import METHODS, label
-from precisionnet.experiments.pairing import failed, methods_of
+from precisionnet.experiments.pairing import failed, methods_of, score_table
 from precisionnet.experiments.runner.jobs import Row
 from precisionnet.plots import mark
+
+NONE = "–"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Inline SVG and what a screen reader, or a reader in a hurry, gets instead."""
+
+    svg: Markup
+    caption: str
+
+
+def template(name: str) -> Template:
+    """A template of this package, with everything escaped that is not ours."""
+    environment = Environment(
+        loader=PackageLoader("precisionnet.report"),
+        autoescape=select_autoescape(default=True),
+        trim_blocks=True,
+        finalize=_without_control_characters,
+    )
+    return environment.get_template(name)
+
+
+def _without_control_characters(value: Any) -> Any:
+    """A name from a file may hold escape sequences or switch the writing direction; markup is ours."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @dataclass(frozen=True)
@@ -25,7 +55,7 @@ class TextTable:
 
 
 @dataclass(frozen=True)
-class Parts:
+class PageParts:
     """What one kind of experiment brings to its page."""
 
     verdict: str
@@ -141,3 +171,42 @@ def _flat(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(_flat(inner) for inner in value)
     return _value(value)
+
+
+def score_frame(rows: Sequence[Row], metric: str) -> pd.DataFrame:
+    """A row a repeat, a column a method; NaN where a fit failed or has not come yet."""
+    repeats = sorted({int(row["repeat"]) for row in rows})
+    return score_table(rows, metric).reindex(index=pd.Index(repeats, name="repeat"), columns=methods_of(rows))
+
+
+def with_interval(value: float, low: float, high: float, decimals: int) -> str:
+    """'+0.12 [-0.03, +0.27]'; without brackets where there is no interval, a dash where there is no difference."""
+    if np.isnan(value):
+        return NONE
+    text = f"{value:+.{decimals}f}"
+    return text if np.isnan(low) else f"{text} [{low:+.{decimals}f}, {high:+.{decimals}f}]"
+
+
+def plus_minus(values: Any, decimals: int | None = None) -> str:
+    """'3.21 ± 0.15' of the values that are there; without the second number where there is only one."""
+    known = np.asarray(values, dtype=float)
+    known = known[np.isfinite(known)]
+    if len(known) == 0:
+        return NONE
+    mean = float(known.mean())
+    digits = decimals_of([mean]) if decimals is None else decimals
+    if len(known) == 1:
+        return f"{mean:,.{digits}f}"
+    return f"{mean:,.{digits}f} ± {known.std(ddof=1):,.{digits}f}"
+
+
+def decimals_of(means: Any) -> int:
+    """For a whole column: three significant digits of its middle value, at most four after the point."""
+    known = np.abs(np.asarray(means, dtype=float))
+    known = known[np.isfinite(known) & (known > 0)]
+    return int(np.clip(2 - np.floor(np.log10(np.median(known))), 0, 4)) if len(known) else 2
+
+
+def brief(seconds: float) -> str:
+    """Seconds as a person would round them."""
+    return f"{seconds:.1f}" if seconds < 9.95 else f"{seconds:,.0f}"

@@ -13,8 +13,16 @@ from precisionnet.experiments.methods.registry import label
 from precisionnet.experiments.pairing import failed, interval, is_number, methods_of, paired
 from precisionnet.experiments.runner.jobs import Row
 from precisionnet.experiments.verdict import NO_INTERVAL
-from precisionnet.report.page import Parts, TextTable, labels
-from precisionnet.report.tables import NONE, decimals_of, plus_minus, score_frame, with_interval
+from precisionnet.report.page import (
+    NONE,
+    PageParts,
+    TextTable,
+    decimals_of,
+    labels,
+    plus_minus,
+    score_frame,
+    with_interval,
+)
 
 MEASURES = {
     "mae": ("Error of the prediction (MAE)", "Mean absolute error on test rows; lower is better."),
@@ -29,7 +37,7 @@ AVERAGED = "all, averaged"
 """The last line of the differences, in the place of a level."""
 
 
-def sparsity_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> Parts:
+def sparsity_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> PageParts:
     """Everything but what stands on every page."""
     levels = sorted({float(row["sparsity"]) for row in rows if row.get("sparsity") is not None})
     frames = {metric: _by_level(rows, levels, metric) for metric in MEASURES}
@@ -56,7 +64,7 @@ def sparsity_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequen
     }
     repeats = len({row["repeat"] for row in rows})
     facts = [(len(levels), "sparsity levels"), (repeats, "repeats at each"), (about.get("n_rows"), "rows a draw")]
-    return Parts(
+    return PageParts(
         _verdict(rows, frames["mae"][0] if "mae" in frames else None, claims),
         "synthetic.html.j2",
         context,

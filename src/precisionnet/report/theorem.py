@@ -11,9 +11,8 @@ import pandas as pd
 from precisionnet import plots
 from precisionnet.experiments.paper.slopes import Slope, slopes, slopes_frame
 from precisionnet.experiments.runner.jobs import Row
-from precisionnet.report.page import Parts, TextTable
+from precisionnet.report.page import NONE, PageParts, TextTable
 from precisionnet.report.synthetic import claims_sentence
-from precisionnet.report.tables import NONE
 
 CAPTIONS = {
     ("n_samples", "glasso"): "More rows, without coupling: the graphical lasso alone.",
@@ -32,7 +31,7 @@ READING = (
 )
 
 
-def theorem_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> Parts:
+def theorem_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> PageParts:
     """Everything but what stands on every page."""
     found = slopes(rows)
     names = [f"{slope.vary}-{slope.series}" for slope in found]
@@ -59,7 +58,7 @@ def theorem_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequenc
     ]
     repeats, base = len({row["repeat"] for row in rows}), about.get("base", {})
     facts = [(base.get("n_samples"), "rows T at the base"), (base.get("n_features"), "features N at the base")]
-    return Parts(
+    return PageParts(
         _verdict(found, claims),
         "theorem.html.j2",
         {"slopes": lines, "panels": panels, "reading": READING},
