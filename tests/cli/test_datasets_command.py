@@ -6,7 +6,7 @@ import re
 
 import pandas as pd
 import pytest
-from precisionnet.cli.findings import report_findings
+from precisionnet.cli.tables import report_findings
 
 from precisionnet.cli import datasets as command
 from precisionnet.datasets.checks import Finding
