@@ -178,7 +178,10 @@ def test_no_written_table_holds_what_a_spreadsheet_would_run(precisionnet, gauss
         done = precisionnet("predict", out, tmp_path / "t.csv", "--id", "=id", *where)
         assert done.code == 0, done.err
     (tmp_path / "printed.csv").write_text(done.out)
-    for path in (out / "predictions.csv", *(tmp_path / name for name in ("edges.csv", "p.csv", "p.tsv", "printed.csv"))):
+    for path in (
+        out / "predictions.csv",
+        *(tmp_path / name for name in ("edges.csv", "p.csv", "p.tsv", "printed.csv")),
+    ):
         with path.open(newline="") as file:
             cells = [cell for row in csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ",") for cell in row]
         assert not [cell for cell in cells if STARTS.match(cell)], path

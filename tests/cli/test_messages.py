@@ -83,7 +83,9 @@ def test_errors_notes_and_warnings_are_translated(precisionnet, monkeypatch, tab
     assert "--drop id=1" in done.sentence
 
 
-@pytest.mark.parametrize("arguments", [["--\x1b[31m"], ["fit", "t.csv", "--\x1b[31m"], ["show", "a", "\x1b[31mb"], ["\x1b"]])
+@pytest.mark.parametrize(
+    "arguments", [["--\x1b[31m"], ["fit", "t.csv", "--\x1b[31m"], ["show", "a", "\x1b[31mb"], ["\x1b"]]
+)
 def test_arguments_that_typer_refuses_are_printable(precisionnet, arguments):
     done = precisionnet(*arguments)
     assert done.code == 2

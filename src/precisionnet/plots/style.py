@@ -54,7 +54,21 @@ _RC: Any = {
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw inside this block."""
+    """Draw inside this block: one look for all figures, and names are never read as formulas.
+
+    Returns
+    -------
+    context manager
+        Sets matplotlib's style and restores the earlier one.
+
+    Examples
+    --------
+    >>> from precisionnet.plots import predicted_against_true, styled, to_svg
+    >>> with styled():
+    ...     svg = to_svg(predicted_against_true([1.0, 2.0], [1.1, 1.8], "age"), "age")
+    >>> svg.startswith("<svg")
+    True
+    """
     with matplotlib.rc_context(_RC):
         yield
 
@@ -67,9 +81,25 @@ def new_figure(width: float, height: float, n_axes: int = 1) -> tuple[Figure, li
 
 
 def to_svg(figure: Figure, name: str) -> str:
-    """The figure as an ``<svg>`` element that scales with the page.
+    """Return a figure as an ``<svg>`` element that scales with the page.
 
-    ``name`` keeps the ids of several figures on one page apart, and makes the same figure the same text.
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        A figure of this package.
+    name : str
+        Keeps the ids of several figures on one page apart, and makes the same figure the same text.
+
+    Returns
+    -------
+    str
+        The element, without a date and without references to other files.
+
+    Examples
+    --------
+    >>> from precisionnet.plots import predicted_against_true, to_svg
+    >>> to_svg(predicted_against_true([1.0, 2.0], [1.1, 1.8], "age"), "age").count("<svg")
+    1
     """
     buffer = io.StringIO()
     with matplotlib.rc_context({**_RC, "svg.hashsalt": name}):
@@ -90,9 +120,31 @@ def to_svg(figure: Figure, name: str) -> str:
 
 
 def to_file(figure: Figure, path: Path, ending: str, name: str) -> None:
-    """The figure on white as "svg" or "png", the same bytes for the same figure and name.
+    """Write a figure on white, the same bytes for the same figure and name.
 
     Letters are outlines: where the font is missing, nothing moves.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        A figure of this package.
+    path : path
+        The file to write.
+    ending : {"svg", "png"}
+        The format.
+    name : str
+        Makes the ids inside an svg reproducible.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from precisionnet.plots import predicted_against_true, to_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "age.png"
+    ...     to_file(predicted_against_true([1.0, 2.0], [1.1, 1.8], "age"), path, "png", "age")
+    ...     path.read_bytes()[1:4]
+    b'PNG'
     """
     metadata: dict[str, Any] = {"Date": None, "Creator": None} if ending == "svg" else {"Software": None}
     with matplotlib.rc_context({**_RC, "svg.fonttype": "path", "svg.hashsalt": name}):

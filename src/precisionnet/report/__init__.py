@@ -1,4 +1,4 @@
-"""The page about a fit. jinja2 only here."""
+"""Pages about a fit and about an experiment. jinja2 only here."""
 
 from precisionnet.report.fit_page import render, verdict
 

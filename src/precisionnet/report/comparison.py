@@ -36,7 +36,7 @@ MEASURES = {
     "classification": ("accuracy", "balanced_accuracy", "auc", "log_loss"),
 }
 ALSO = ("edges", "density", "l1_error", "frobenius_error", "edge_f1", "edge_auc", "fit_seconds", "predict_seconds")
-"""Of the graph, where there is one, and of the time that the one chosen model took."""
+"""Measures of the graph, where there is one, and of the time that the chosen model took."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ class ComparisonTable:
     reference: str | None
     """What the differences are to: joint where it took part."""
     scores: pd.DataFrame
-    """A row a repeat, a column a method, as shown (accuracies in percent)."""
+    """One row per repeat and one column per method, as shown (accuracies in percent)."""
     differences: pd.DataFrame
-    """A row a method: difference, low, high."""
+    """One row per method: difference, low, high."""
     lines: list[MethodLine]
 
 
 def comparison_parts(rows: Sequence[Row], about: Mapping[str, Any]) -> PageParts:
-    """Everything but what stands on every page."""
+    """Return everything but what stands on every page."""
     table = compare_methods(rows, about)
     task, target = about.get("task", "regression"), printable(str(about.get("target") or "the target"))
     n = len(table.scores)
@@ -230,7 +230,7 @@ def _table_notes(table: ComparisonTable, published: Mapping[str, Any]) -> list[s
 
 
 def _picked(table: ComparisonTable) -> list[str]:
-    """That the best of several is best by luck as well; nothing where there was nothing to pick from."""
+    """Say that the best of several methods is best by luck as well, where there was a choice."""
     known = sum(table.scores[method].notna().any() for method in table.scores)
     if table.reference == "joint" and known > 2:
         return ["The best other method was picked by these same test scores, which favours it a little."]
@@ -245,7 +245,7 @@ def _some_without_interval(table: ComparisonTable) -> bool:
 
 def _repeats_caption(table: ComparisonTable) -> str:
     if len(table.scores) == 1:
-        return "One repeat: one mark a method."
+        return "One repeat: one mark per method."
     return "Small marks are repeats, joined where the split is the same; the large mark is the mean ± one deviation."
 
 

@@ -33,6 +33,7 @@ from precisionnet.report.page import (
 )
 from precisionnet.report.synthetic import sparsity_parts
 from precisionnet.report.theorem import slopes_summary, theorem_parts
+from precisionnet.tables_out import write_table
 
 PAGE, SUMMARY = "index.html", "summary.csv"
 
@@ -94,8 +95,7 @@ def write_results(folder: Path) -> ExperimentPage:
         raise InputError(f"Folder {str(folder)!r} holds no finished fit yet: run its experiment first.")
     rows = in_order(stored.rows)
     page = build_page(stored.manifest, rows, stored.manifest["total"])
-    with whole_file(folder / SUMMARY) as scratch:
-        summary(page.about["kind"], rows).to_csv(scratch, index=False)
+    write_table(summary(page.about["kind"], rows), folder / SUMMARY)
     for name, figure in page.figures.items():
         for ending in ("svg", "png"):
             with whole_file(folder / f"figure-{name}.{ending}") as scratch:
@@ -114,7 +114,7 @@ def summary(kind: str, rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
-    """The same whenever each was finished: sums in another order differ in their last digits."""
+    """Sort rows, so that the order in which fits finished does not change the last digits of a sum."""
     return sorted(rows, key=lambda row: (row["repeat"], str(row.get("job"))))
 
 
@@ -127,16 +127,16 @@ def _parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mappi
 
 
 def _of_the_paper(manifest: Mapping[str, Any], about: Mapping[str, Any]) -> bool:
-    """A user's own table is not what the paper made claims about, nor are networks of another recipe."""
+    """The paper made no claims about a user's own table, nor about networks of another recipe."""
     networks = manifest.get("config", {}).get("networks") or {}
     return networks.get("recipe", ["paper"]) == ["paper"] and (about["kind"] != "comparison" or "published" in about)
 
 
 def _cohort(manifest: Mapping[str, Any]) -> str | None:
-    """As the config names it; an experiment of somebody's own may have any name."""
+    """Return the cohort as the config names it; the experiment itself may have any name."""
     return (manifest.get("config", {}).get("data") or {}).get("cohort")
 
 
 def _last_day(rows: Sequence[Row]) -> str:
-    """Of the rows, not of today: the same rows make the same page."""
+    """Return the day of the last row, not today: the same rows make the same page."""
     return max((str(row["finished"])[:10] for row in rows if row.get("finished")), default="")

@@ -16,21 +16,21 @@ from precisionnet.errors import printable
 from precisionnet.experiments.methods.registry import METHODS, label
 from precisionnet.experiments.pairing import failed, methods_of, score_table
 from precisionnet.experiments.runner.jobs import Row
-from precisionnet.plots import mark
+from precisionnet.plots.comparison import mark
 
 NONE = "–"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """Inline SVG and what a screen reader, or a reader in a hurry, gets instead."""
+    """Inline SVG and its caption, which a screen reader reads."""
 
     svg: Markup
     caption: str
 
 
 def template(name: str) -> Template:
-    """A template of this package, with everything escaped that is not ours."""
+    """Return a template of this package; everything that is not markup of ours is escaped."""
     environment = Environment(
         loader=PackageLoader("precisionnet.report"),
         autoescape=select_autoescape(default=True),
@@ -41,7 +41,7 @@ def template(name: str) -> Template:
 
 
 def _without_control_characters(value: Any) -> Any:
-    """A name from a file may hold escape sequences or switch the writing direction; markup is ours."""
+    """Spell control characters out: a name from a file may hold escape sequences or switch the writing direction."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -69,21 +69,21 @@ class PageParts:
     facts: list[tuple[str, str]]
     terminal: list[TextTable]
     where: list[str] = field(default_factory=lambda: ["repeat"])
-    """The columns that say which fit of a method a row is."""
+    """Columns that tell the fits of one method apart."""
 
 
 def marks(rows: Sequence[Row]) -> dict[str, Markup]:
-    """The marker of each method, as in the figures."""
+    """Return the marker of each method, as in the figures."""
     return {method: Markup(mark(method)) for method in methods_of(rows)}
 
 
 def method_clauses(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """What each method is, where the registry knows it."""
+    """Return what each method is, where the registry knows it."""
     return [(method, METHODS[method].what) for method in methods_of(rows) if method in METHODS]
 
 
 def failures(rows: Sequence[Row], where: Sequence[str]) -> list[dict[str, str]]:
-    """One line a fit that came to nothing; the same reason in several repeats is told once."""
+    """Return one line per failed fit; the same reason in several repeats is told once."""
     grouped: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if failed(row):
@@ -95,7 +95,7 @@ def failures(rows: Sequence[Row], where: Sequence[str]) -> list[dict[str, str]]:
 
 
 def chosen(rows: Sequence[Row], where: Sequence[str]) -> list[dict[str, Any]]:
-    """The parameters that won on the validation rows, fit by fit."""
+    """Return the parameters that won on the validation rows, fit by fit."""
     order = {method: place for place, method in enumerate(methods_of(rows))}
     found = [row for row in rows if row.get("parameters")]
     found.sort(key=lambda row: (order[row["method"]], *(row.get(name, 0) for name in where)))
@@ -110,7 +110,7 @@ def chosen(rows: Sequence[Row], where: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def settings(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Everything that is needed to get the same numbers again."""
+    """Return everything that is needed to get the same numbers again."""
     about = manifest.get("about", {})
     seeds = sorted({(row["repeat"], row["seed"]) for row in rows if "seed" in row})
     known = [
@@ -126,7 +126,7 @@ def settings(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str
 
 
 def _versions(first: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """What the rows were made with, all of it where a run went on with others; what it began with where no row says."""
+    """Return all versions that made a row; where no row says, those that the run began with."""
     found: dict[str, set[str]] = {str(name): set() for name in first}
     for row in rows:
         for name, version in (row.get("versions") or {}).items():
@@ -143,14 +143,14 @@ def _by_number(version: str) -> tuple[list[int], str]:
 
 
 def unfinished(done: int, total: int | None) -> list[str]:
-    """A sentence where fits are still to come."""
+    """Say how many fits are missing, where some are."""
     if total is None or done >= total:
         return []
     return [f"Not finished: {done} of {total} fits are here; run the same command again to go on where it stopped."]
 
 
 def labels(rows: Sequence[Row]) -> dict[str, str]:
-    """Names for people."""
+    """Return the names of methods for people."""
     return {method: label(method) for method in methods_of(rows)}
 
 
@@ -174,7 +174,7 @@ def _flat(value: Any) -> str:
 
 
 def score_frame(rows: Sequence[Row], metric: str) -> pd.DataFrame:
-    """A row a repeat, a column a method; NaN where a fit failed or has not come yet."""
+    """Return scores with one row per repeat and one column per method; NaN where a fit failed or is not there yet."""
     repeats = sorted({int(row["repeat"]) for row in rows})
     return score_table(rows, metric).reindex(index=pd.Index(repeats, name="repeat"), columns=methods_of(rows))
 
