@@ -220,7 +220,7 @@ def test_reproduce_a_figure_from_a_file(precisionnet, small):
         (("nowhere.toml",), "nowhere.toml"),
         (("odd.toml",), "did you mean 'repeats'"),
         (("adni",), "--data"),
-        (("small.toml", "--scheduler", "tcp://127.0.0.1:1"), "tcp://127.0.0.1:1"),
+        pytest.param(("small.toml", "--scheduler", "tcp://127.0.0.1:1"), "tcp://127.0.0.1:1", marks=pytest.mark.slow),
     ],
 )
 def test_what_cannot_be_reproduced_is_one_sentence(precisionnet, small, what, words):
