@@ -207,8 +207,8 @@ def compare(
     check_out(out)
     check_search(repeats, search, trials, defaults=defaults)
     check_workers(jobs, scheduler)
-    check_data(data)
     cohort = named_cohort(tables)
+    check_data(cohort, data)
     check_target(target, cohort, data)
     for table in tables if cohort is None else ():
         refuse_missing_table(table)
@@ -272,7 +272,7 @@ def reproduce(
     if out is not None:
         check_out(out)
     check_workers(jobs, scheduler)
-    check_data(data)
+    check_data(what, data)
     from precisionnet.cli.compare import run_reproduce
 
     run_reproduce(what, out, data, jobs, scheduler, seed, quick=quick)

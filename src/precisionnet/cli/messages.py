@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from precisionnet.errors import PrecisionNetError, printable
 
-OPTION_OF = {"random_state": "seed", "n_jobs": "jobs", "coverage": "interval", "data_folder": "data"}
+OPTION_OF = {"random_state": "seed", "n_jobs": "jobs", "coverage": "interval", "folder": "data", "data_folder": "data"}
 """Parameters whose option has another name."""
 
 _QUOTED = r"""(?<!\w)'(?:[^'\\]|\\.)*'(?!\w)|(?<!\w)"(?:[^"\\]|\\.)*"(?!\w)"""

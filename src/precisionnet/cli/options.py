@@ -186,10 +186,15 @@ def check_workers(jobs: int | None, scheduler: str | None) -> None:
         raise InputError("--jobs counts processes on this machine, a scheduler has its own workers: give one of them.")
 
 
-def check_data(folder: str | None) -> None:
-    """Refuse a folder of tables that is not there."""
+def check_data(cohort: str | None, folder: str | None) -> None:
+    """Refuse a folder of tables that is not there, and ADNI without one: it cannot be fetched."""
     if folder is not None and not Path(folder).is_dir():
         raise InputError(f"--data {folder!r} is not a folder: pass the one that holds the tables.")
+    if cohort == "adni" and folder is None:
+        raise InputError(
+            "ADNI is given to registered users only: pass --data DIR, a folder with UCSFFSX51*.csv and ADNIMERGE.csv "
+            "from ida.loni.usc.edu."
+        )
 
 
 def check_results(folder: str) -> None:
