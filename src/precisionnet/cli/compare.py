@@ -15,6 +15,8 @@ from precisionnet.errors import OutputError, PrecisionNetError
 from precisionnet.types import TaskName
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from precisionnet.datasets import Dataset
     from precisionnet.datasets.checks import Finding
     from precisionnet.experiments.runner.jobs import Experiment
@@ -120,6 +122,7 @@ def _run_write_print(
     from precisionnet.experiments.runner.running import run_experiment
     from precisionnet.report.experiment_page import write_results
 
+    experiment = replace(experiment, splits=_safe_splits(experiment.splits))
     try:
         with fits() as on_event:
             run_experiment(experiment, out, jobs=jobs, scheduler=scheduler, on_event=on_event)
@@ -132,6 +135,16 @@ def _run_write_print(
     except OutputError as error:
         raise OutputError(f"All fits are kept, but not their page. {error} The same command then draws it.") from error
     _print_page(page, out, told)
+
+
+def _safe_splits(splits: pd.DataFrame | None) -> pd.DataFrame | None:
+    """Make the ids of ``splits.csv`` safe for spreadsheets."""
+    if splits is None:
+        return None
+    from precisionnet.tables_out import spreadsheet_safe
+
+    ids = spreadsheet_safe(splits.index.to_frame(index=False, name=str(splits.index.name or "id")))
+    return splits.set_index(ids.set_index(ids.columns[0]).index)
 
 
 def _print_page(page: ExperimentPage, out: Path, told: Sequence[str]) -> None:
