@@ -11,7 +11,7 @@ from benchmarks.recipe.tables import SPLITS
 
 from precisionnet import PNNRegressor
 from precisionnet.evaluation.methods import STANDARD_GRID
-from precisionnet.report.experiments import build_outcome
+from precisionnet.report.experiment_page import build_outcome
 from precisionnet.runner import read_folder
 from precisionnet.versions import RECIPE_VERSION, older_recipe
 

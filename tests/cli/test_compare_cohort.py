@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import pytest
 
-from precisionnet.cli.precheck import COHORTS
+from precisionnet.cli.options import COHORTS
 from precisionnet.paper import config
 from tests.paper.test_build import adni_folder
 

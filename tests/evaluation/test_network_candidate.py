@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from precisionnet.estimators.fitting import Fitting
 
 from precisionnet import PNNClassifier, PNNRegressor
 from precisionnet.datasets import Dataset
 from precisionnet.errors import InputError
-from precisionnet.estimators.fitting import Fitting
 from precisionnet.evaluation.network_candidate import NetworkCandidate
 from precisionnet.evaluation.protocol import FitData
 from precisionnet.joint import Starts

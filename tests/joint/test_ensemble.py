@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from precisionnet.estimators.members import FEWEST_FOLDS, left_out_rows
 
 from precisionnet import PNNRegressor
 from precisionnet.errors import FitDivergedError
-from precisionnet.estimators.members import FEWEST_FOLDS, left_out_rows
 from precisionnet.estimators.regressor import HUBER, LOSSES
 from precisionnet.estimators.rows import canonical
 from precisionnet.joint import METHODS, EnsembleTraining, Member, MixedTraining, Plan, Problem, Rows

@@ -4,10 +4,10 @@ from copy import deepcopy
 
 import pytest
 import torch
+from precisionnet.nn.by_hand import Taps, Workspace, eval_output, train_output
 from torch.func import functional_call, stack_module_state
 
 from precisionnet.nn import PrecisionNetwork
-from precisionnet.nn.by_hand import Taps, Workspace, eval_output, train_output
 
 MEMBERS, BATCH, NODES = 3, 7, 5
 SHAPES = [

@@ -14,9 +14,9 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from precisionnet.errors import OutputError, PrecisionNetError, PrecisionNetWarning
-from precisionnet.threads import limited_threads
 from precisionnet.runner.jobs import Finished, Job, Row, Work
 from precisionnet.runner.lines import FULL
+from precisionnet.threads import limited_threads
 from precisionnet.versions import versions
 
 _ONE_AT_A_TIME = threading.Lock()

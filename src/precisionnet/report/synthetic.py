@@ -12,8 +12,17 @@ from precisionnet import plots
 from precisionnet.evaluation.methods import label
 from precisionnet.evaluation.statistics import failed, interval, is_number, methods_of, paired
 from precisionnet.evaluation.verdict import NO_INTERVAL
-from precisionnet.report.parts import Parts, TextTable, labels
-from precisionnet.report.tables import NONE, decimals_of, plus_minus, score_frame, with_interval
+from precisionnet.plots.paper import Panel, sparsity_figure, sparsity_panel
+from precisionnet.report.page import (
+    NONE,
+    PageParts,
+    TextTable,
+    decimals_of,
+    labels,
+    plus_minus,
+    score_frame,
+    with_interval,
+)
 from precisionnet.runner.jobs import Row
 
 MEASURES = {
@@ -29,8 +38,8 @@ AVERAGED = "all, averaged"
 """The last line of the differences, in the place of a level."""
 
 
-def sparsity_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> Parts:
-    """Everything but what stands on every page."""
+def sparsity_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> PageParts:
+    """Return everything but what stands on every page."""
     levels = sorted({float(row["sparsity"]) for row in rows if row.get("sparsity") is not None})
     frames = {metric: _by_level(rows, levels, metric) for metric in MEASURES}
     frames = {metric: frame for metric, frame in frames.items() if not frame[0].empty}
@@ -40,11 +49,11 @@ def sparsity_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequen
     with plots.styled():
         for metric, (means, deviations) in frames.items():
             title, caption = MEASURES[metric]
-            panel = plots.Panel(metric, title, truth if metric == "density" else None)
+            panel = Panel(metric, title, truth if metric == "density" else None)
             drawn.append((means, deviations, panel))
-            figures[metric] = (plots.sparsity_panel(means, deviations, panel, names), f"{title} over sparsity levels.")
+            figures[metric] = (sparsity_panel(means, deviations, panel, names), f"{title} over sparsity levels.")
             panels.append({"name": metric, "heading": title, "caption": caption})
-        whole = plots.sparsity_figure(drawn, names) if drawn else None
+        whole = sparsity_figure(drawn, names) if drawn else None
     tables = [_table(rows, levels, metric, truth) for metric in frames]
     if less := _less_joint(rows, levels):
         tables.insert(1, less)  # after the MAE itself
@@ -56,7 +65,7 @@ def sparsity_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequen
     }
     repeats = len({row["repeat"] for row in rows})
     facts = [(len(levels), "sparsity levels"), (repeats, "repeats at each"), (about.get("n_rows"), "rows a draw")]
-    return Parts(
+    return PageParts(
         _verdict(rows, frames["mae"][0] if "mae" in frames else None, claims),
         "synthetic.html.j2",
         context,
@@ -70,7 +79,7 @@ def sparsity_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequen
 
 
 def _by_level(rows: Sequence[Row], levels: Sequence[float], metric: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Mean and deviation: a row a level, a column a method that has this measure."""
+    """Return means and deviations: one row per level, one column per method that has this measure."""
     frames = [score_frame([row for row in rows if row.get("sparsity") == level], metric) for level in levels]
     means = pd.DataFrame([frame.mean() for frame in frames], index=list(levels), columns=methods_of(rows), dtype=float)
     deviations = pd.DataFrame([frame.std() for frame in frames], index=list(levels), columns=means.columns, dtype=float)
@@ -141,7 +150,7 @@ def _width(table: TextTable) -> int:
 
 
 def _for_terminal(table: TextTable) -> TextTable:
-    """Where it does not fit: means without deviations, and differences averaged over the levels, a line a method."""
+    """Shorten a table that is too wide: means without deviations, or one line per method averaged over the levels."""
     if table.rows and table.rows[-1][0] == AVERAGED:
         if _width(table) <= TERMINAL:
             return table
@@ -156,7 +165,7 @@ def _verdict(rows: Sequence[Row], means: pd.DataFrame | None, claims: Sequence[M
     """Who predicts best at how many levels, whether that is chance, and how many of the paper's claims hold."""
     if means is None:
         return "No fit has come to an end yet."
-    means = means.dropna(thresh=min(2, means.shape[1]))  # alone at a level, a method has won nothing
+    means = means.dropna(thresh=min(2, means.shape[1]))  # a method that is alone at a level has won nothing
     if means.empty:
         return "No sparsity level has the results of two methods yet: there is nothing to compare."
     best = [str(line.idxmin()) for _, line in means.iterrows()]

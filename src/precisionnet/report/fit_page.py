@@ -14,8 +14,9 @@ from precisionnet.datasets.checks import Finding
 from precisionnet.estimators.checks import column_names
 from precisionnet.evaluation import METRIC_LABELS, HoldOut
 from precisionnet.parameters import PARAMETERS
+from precisionnet.plots.graph import EDGES_DRAWN
 from precisionnet.precision import partial_correlations
-from precisionnet.report.pages import Picture, template
+from precisionnet.report.page import Picture, template
 from precisionnet.types import FloatArray
 from precisionnet.versions import versions
 
@@ -31,7 +32,34 @@ METHOD_SENTENCES = {
 
 
 def render(result: HoldOut, source: str, created: str, findings: Sequence[Finding] = ()) -> str:
-    """The page as text. ``source`` names the table, ``created`` is the date to show, ``findings`` are of the table."""
+    """Return one self-contained HTML page about a fit: scores, graph, spectrum, training and every parameter.
+
+    Parameters
+    ----------
+    result : HoldOut
+        A fit measured on held-out rows, as ``precisionnet.evaluation.measure`` returns it.
+    source : str
+        Name of the table, to show.
+    created : str
+        Date to show.
+    findings : sequence of Finding, default=()
+        What the checks of the table found.
+
+    Returns
+    -------
+    str
+        The page; it needs no network.
+
+    Examples
+    --------
+    >>> from precisionnet.datasets import make_gaussian_regression
+    >>> from precisionnet.evaluation import measure
+    >>> from precisionnet.report import render
+    >>> data = make_gaussian_regression(n_samples=40, n_features=4, random_state=0)
+    >>> result = measure(data, "regression", {"max_epochs": 1, "n_members": 1})
+    >>> render(result, "table.csv", "2026-01-01").startswith("<!doctype html>")
+    True
+    """
     model = result.model
     edges = model.to_edge_frame()
     n = int(model.n_features_in_)
@@ -48,7 +76,7 @@ def render(result: HoldOut, source: str, created: str, findings: Sequence[Findin
         labels=[METRIC_LABELS[name] for name in result.scores.columns],
         figures=_figures(result),
         edges=edges.head(EDGES_SHOWN),
-        edges_drawn=plots.EDGES_DRAWN,
+        edges_drawn=EDGES_DRAWN,
         n_edges=len(edges),
         n_pairs=n * (n - 1) // 2,
         n_zeros=int(np.count_nonzero(model.precision_ == 0)),
@@ -62,7 +90,27 @@ def render(result: HoldOut, source: str, created: str, findings: Sequence[Findin
 
 
 def verdict(result: HoldOut) -> str:
-    """The answer in two sentences, from the same numbers as the table."""
+    """Say in two sentences how good a fit is, from the same numbers as the table.
+
+    Parameters
+    ----------
+    result : HoldOut
+        A fit measured on held-out rows, as ``precisionnet.evaluation.measure`` returns it.
+
+    Returns
+    -------
+    str
+        The error beside that of the linear model and of guessing, and what follows from it.
+
+    Examples
+    --------
+    >>> from precisionnet.datasets import make_gaussian_regression
+    >>> from precisionnet.evaluation import measure
+    >>> from precisionnet.report import verdict
+    >>> data = make_gaussian_regression(n_samples=40, n_features=4, random_state=0)
+    >>> verdict(measure(data, "regression", {"max_epochs": 1, "n_members": 1}))[:29]
+    'On 8 rows it has not seen, jo'
+    """
     scores, n = result.scores, len(result.test)
     method, plain, trivial = scores.index[:3]
     if result.task == "regression":
@@ -139,7 +187,7 @@ def _figures(result: HoldOut) -> dict[str, Picture]:
 
 
 def _responses(model: Any) -> tuple[FloatArray, list[FloatArray]]:
-    """Of the first network: eigenvalues of its scaled matrix, and h(mu) of every filter of every layer on a grid."""
+    """Return the eigenvalues of the first network's scaled matrix, and h(mu) of each of its filters on a grid."""
     mu = np.linalg.eigvalsh(model.shift_)
     grid = torch.linspace(float(mu.min()), float(mu.max()), GRID_POINTS, dtype=torch.float64)
     with torch.no_grad():

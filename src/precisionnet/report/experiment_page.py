@@ -16,9 +16,9 @@ from precisionnet.evaluation.statistics import summarise_paired
 from precisionnet.outputs import whole_file
 from precisionnet.paper.claims import judge_claims
 from precisionnet.report.comparison import comparison_parts
-from precisionnet.report.pages import Picture, template
-from precisionnet.report.parts import (
-    Parts,
+from precisionnet.report.page import (
+    PageParts,
+    Picture,
     TextTable,
     chosen,
     failures,
@@ -26,19 +26,21 @@ from precisionnet.report.parts import (
     marks,
     method_clauses,
     settings,
+    template,
     unfinished,
 )
-from precisionnet.report.sparsity import sparsity_parts
+from precisionnet.report.synthetic import sparsity_parts
 from precisionnet.report.theorem import slopes_summary, theorem_parts
 from precisionnet.runner.jobs import Row
 from precisionnet.runner.store import read_folder
+from precisionnet.tables_out import write_table
 from precisionnet.versions import older_recipe
 
 PAGE, SUMMARY = "index.html", "summary.csv"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExperimentPage:
     """What a person is told of an experiment, on the page and in the terminal."""
 
     about: dict[str, Any]
@@ -52,7 +54,7 @@ class Outcome:
     """By name, to be written beside the page."""
 
 
-def build_outcome(manifest: Mapping[str, Any], rows: Sequence[Row], total: int | None = None) -> Outcome:
+def build_page(manifest: Mapping[str, Any], rows: Sequence[Row], total: int | None = None) -> ExperimentPage:
     """Everything that is shown, from the head of the store and its rows; ``total`` fits belong to it."""
     rows = in_order(rows)
     about = {"title": manifest.get("name", ""), "source": "", "description": "", **manifest.get("about", {})}
@@ -84,25 +86,24 @@ def build_outcome(manifest: Mapping[str, Any], rows: Sequence[Row], total: int |
         pictures=pictures,
         **parts.context,
     )
-    return Outcome(about, parts.verdict, warnings, parts.terminal, claims, failed, html, parts.files)
+    return ExperimentPage(about, parts.verdict, warnings, parts.terminal, claims, failed, html, parts.files)
 
 
-def write_results(folder: Path) -> Outcome:
+def write_results(folder: Path) -> ExperimentPage:
     """Write ``summary.csv``, the figures and ``index.html`` beside the rows, each whole or not at all."""
     stored = read_folder(folder)
     if not stored.rows:
         raise InputError(f"Folder {str(folder)!r} holds no finished fit yet: run its experiment first.")
     rows = in_order(stored.rows)
-    outcome = build_outcome(stored.manifest, rows, stored.manifest["total"])
-    with whole_file(folder / SUMMARY) as scratch:
-        summary(outcome.about["kind"], rows).to_csv(scratch, index=False)
-    for name, figure in outcome.figures.items():
+    page = build_page(stored.manifest, rows, stored.manifest["total"])
+    write_table(summary(page.about["kind"], rows), folder / SUMMARY)
+    for name, figure in page.figures.items():
         for ending in ("svg", "png"):
             with whole_file(folder / f"figure-{name}.{ending}") as scratch:
                 plots.to_file(figure, scratch, ending, name)
     with whole_file(folder / PAGE) as scratch:
-        scratch.write_text(outcome.html, encoding="utf-8")
-    return outcome
+        scratch.write_text(page.html, encoding="utf-8")
+    return page
 
 
 def summary(kind: str, rows: Sequence[Row]) -> pd.DataFrame:
@@ -114,11 +115,11 @@ def summary(kind: str, rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
-    """The same whenever each was finished: sums in another order differ in their last digits."""
+    """Sort rows, so that the order in which fits finished does not change the last digits of a sum."""
     return sorted(rows, key=lambda row: (row["repeat"], str(row.get("job"))))
 
 
-def _parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> Parts:
+def _parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> PageParts:
     if about["kind"] == "synthetic":
         return sparsity_parts(rows, about, claims)
     if about["kind"] == "theorem":
@@ -127,13 +128,13 @@ def _parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mappi
 
 
 def _of_the_paper(manifest: Mapping[str, Any], about: Mapping[str, Any]) -> bool:
-    """A user's own table is not what the paper made claims about, nor are networks of another recipe."""
+    """The paper made no claims about a user's own table, nor about networks of another recipe."""
     networks = manifest.get("config", {}).get("networks") or {}
     return networks.get("recipe", ["paper"]) == ["paper"] and (about["kind"] != "comparison" or "published" in about)
 
 
 def _cohort(manifest: Mapping[str, Any]) -> str | None:
-    """As the config names it; an experiment of somebody's own may have any name."""
+    """Return the cohort as the config names it; the experiment itself may have any name."""
     return (manifest.get("config", {}).get("data") or {}).get("cohort")
 
 
@@ -144,5 +145,5 @@ def _older(about: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
 
 
 def _last_day(rows: Sequence[Row]) -> str:
-    """Of the rows, not of today: the same rows make the same page."""
+    """Return the day of the last row, not today: the same rows make the same page."""
     return max((str(row["finished"])[:10] for row in rows if row.get("finished")), default="")
