@@ -33,7 +33,7 @@ from precisionnet.linalg import (
     soft_threshold_off_diagonal,
     symmetrize,
 )
-from precisionnet.precision import listing_passes
+from precisionnet.precision.algorithm1_step1 import listing_passes
 from precisionnet.types import FloatArray, MethodName
 
 LONGEST_MOVE = 0.1
