@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from precisionnet.errors import InputError
-from precisionnet.estimators.checks import names_of, refuse_bad_values, refuse_text_columns
+from precisionnet.estimators.checks import Rows, names_of, number_rows, refuse_bad_values
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.interop import GraphInterop
 from precisionnet.estimators.preparation import TrainingData, prepare
@@ -328,13 +328,12 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         """
         return self.fitted.scaler.transform(np.asarray(X, dtype=np.float64))
 
-    def _checked_rows(self, X: Any) -> FloatArray:
+    def _checked_rows(self, X: Any) -> Rows:
         """Return new rows as numbers, NaN only where the model knows what to put there."""
         fitted = self.fitted
-        refuse_text_columns(X)
-        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
-        refuse_bad_values(X, names_of(fitted.column_names, X.shape[1]), "error" if fitted.medians is None else "median")
-        rows: FloatArray = X
+        rows = number_rows(self, X)
+        missing = "error" if fitted.medians is None else "median"
+        refuse_bad_values(rows, names_of(fitted.column_names, fitted.n_features), missing)
         return rows
 
     def __sklearn_tags__(self) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.validation import validate_data
 
 from precisionnet.errors import InputError, PrecisionNetWarning, some
 from precisionnet.linalg import LARGEST
@@ -52,7 +53,48 @@ CHECKED_ROWS = 8192
 """Rows looked at together, so that a check needs no memory of the table's size."""
 
 
-def _bad_cells(X: FloatArray, is_bad: Callable[[FloatArray], BoolArray]) -> tuple[IndexArray, int]:
+class NumberRows:
+    """A table whose rows become float64 when they are asked for, so that no second table is made.
+
+    Parameters
+    ----------
+    X : DataFrame or ndarray of shape (n_samples, n_features)
+        Numbers of any kind.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._rows = X.iloc if isinstance(X, pd.DataFrame) else X
+        self.shape: tuple[int, ...] = X.shape
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> FloatArray:
+        part = self._rows[rows]
+        numbers: FloatArray = (
+            part.to_numpy(dtype=np.float64, na_value=np.nan)
+            if isinstance(part, pd.DataFrame)
+            else part.astype(np.float64, copy=False)
+        )
+        return numbers
+
+
+Rows = FloatArray | NumberRows
+"""What has a shape, a length and slices that are float64."""
+
+
+def number_rows(estimator: Any, X: Any) -> Rows:
+    """Return new rows as numbers, checked against those of the fit by scikit-learn; a large table is not copied."""
+    refuse_text_columns(X)
+    large = isinstance(X, pd.DataFrame | np.ndarray) and len(X) > CHECKED_ROWS
+    if large and (isinstance(X, pd.DataFrame) or (X.ndim == 2 and X.dtype.kind in "biuf")):
+        validate_data(estimator, X[:CHECKED_ROWS], dtype=np.float64, reset=False, ensure_all_finite=False)
+        return NumberRows(X)
+    rows: FloatArray = validate_data(estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False)
+    return rows
+
+
+def _bad_cells(X: Rows, is_bad: Callable[[FloatArray], BoolArray]) -> tuple[IndexArray, int]:
     """Return the columns that hold a bad cell, and the number of rows that do."""
     columns, rows = np.zeros(X.shape[1], dtype=bool), 0
     for begin in range(0, len(X), CHECKED_ROWS):
@@ -62,7 +104,7 @@ def _bad_cells(X: FloatArray, is_bad: Callable[[FloatArray], BoolArray]) -> tupl
     return np.flatnonzero(columns), rows
 
 
-def refuse_bad_values(X: FloatArray, names: Sequence[str], missing: str = "error") -> None:
+def refuse_bad_values(X: Rows, names: Sequence[str], missing: str = "error") -> None:
     """Refuse NaN (unless ``missing`` says what takes its place), infinity, huge values, too few columns."""
     ways = {"NaN": ", impute them first, or fit with missing='median'", "infinity": " or correct them"}
     for label, is_bad in {"NaN": np.isnan, "infinity": np.isinf}.items():
@@ -93,7 +135,7 @@ def refuse_empty_columns(X: FloatArray, names: Sequence[str]) -> None:
         )
 
 
-def refuse_huge(X: FloatArray, names: Sequence[str]) -> None:
+def refuse_huge(X: Rows, names: Sequence[str]) -> None:
     """Values whose squares and their sums would not be finite."""
     huge, _ = _bad_cells(X, lambda part: np.abs(part) > LARGEST)
     if len(huge):

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from precisionnet.errors import InputError
+from precisionnet.estimators.checks import Rows
 from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.rows import Scaler, fill
 from precisionnet.estimators.targets import Target
@@ -23,8 +24,11 @@ from precisionnet.parameters import Settings
 from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray, IndexArray
 
-PREDICT_ROWS = 8192
-"""Rows a forward pass takes at once, so that memory does not grow with the table."""
+PREDICTED_AT_ONCE = 2**19, 8192
+"""Numbers in a layer's output, and rows, that a forward pass takes at most.
+
+Memory does not grow with the table, and what a layer made is still in the cache when the next one takes it.
+"""
 
 
 @dataclass(frozen=True)
@@ -132,13 +136,13 @@ class Fitted:
         return self.member_matrices / self.scale
 
     def outputs(
-        self, X: FloatArray, made: Callable[[FloatArray], FloatArray], members: IndexArray | None = None
+        self, X: Rows, made: Callable[[FloatArray], FloatArray], members: IndexArray | None = None
     ) -> FloatArray:
         """Predict rows, some at a time.
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features)
+        X : ndarray of shape (n_samples, n_features), or NumberRows
             Checked rows in the table's units, NaN where a value is missing.
         made : callable
             What is kept of the networks' outputs on some rows, (n_members, n_rows, n_outputs): an array whose last or
@@ -157,21 +161,29 @@ class Fitted:
         if device.type != "cpu":
             networks = [copy.deepcopy(network).to(device) for network in networks]
         shifts = [torch.from_numpy(self.member_matrices[i] / self.scale).to(device) for i in chosen]
+        numbers, most = PREDICTED_AT_ONCE
+        step = min(max(numbers // (self.n_features * self.settings.widest), 1), most)
         result: FloatArray | None = None
         with limited_threads(1, wait=False), torch.no_grad():
-            for begin in range(0, max(len(X), 1), PREDICT_ROWS):
-                part = X[begin : begin + PREDICT_ROWS]
+            for begin in range(0, max(len(X), 1), step):
+                part = X[begin : begin + step]
                 part = part if self.medians is None else fill(part, self.medians)
                 x = torch.from_numpy(self.scaler.transform(part)).unsqueeze(-1).to(device)
                 pairs = zip(networks, shifts, strict=True)
                 kept = made(torch.stack([network(x, shift) for network, shift in pairs]).cpu().numpy())
                 if result is None:
                     result = np.empty((len(X), *kept.shape[1:]))
+                if not np.isfinite(kept).all():
+                    row = begin + int(np.argmin(np.isfinite(kept.reshape(len(kept), -1)).all(axis=1)))
+                    raise InputError(
+                        f"The prediction of row {row} is not finite: its values are too far from those that the model "
+                        "was fitted on; correct or drop the row."
+                    )
                 result[begin : begin + len(part)] = kept
         assert result is not None
         return result
 
-    def mean_output(self, X: FloatArray) -> FloatArray:
+    def mean_output(self, X: Rows) -> FloatArray:
         """Return the members' mean output, (n_samples, n_outputs).
 
         Of classes that is the geometric mean of their probabilities, in which a member that is not sure has little say.
@@ -201,7 +213,7 @@ def prediction_device(name: str) -> torch.device:
         return torch.device("cpu")
     try:
         device = training_device(name)
-        torch.empty(1, device=device, dtype=torch.float64)
-    except (InputError, RuntimeError, TypeError):
+        torch.zeros(1, device=device, dtype=torch.float64).cpu()
+    except (InputError, RuntimeError, TypeError, NotImplementedError):
         return torch.device("cpu")
     return device
