@@ -18,22 +18,10 @@ from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.preparation import TrainingData
 from precisionnet.estimators.rows import Table, left_out_rows
 from precisionnet.estimators.targets import NumberTarget
-from precisionnet.joint import (
-    Algorithm1,
-    Callback,
-    GlassoCache,
-    GraphTerms,
-    HistoryRow,
-    JointProblem,
-    Member,
-    Plan,
-    Schedule,
-    Snapshot,
-    StandardRecipe,
-    TensorRows,
-    Trainer,
-    start_of,
-)
+from precisionnet.joint.algorithm1 import Algorithm1, Schedule
+from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, TensorRows, start_of
+from precisionnet.joint.standard import Member, Plan, StandardRecipe
+from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
 from precisionnet.nn import PrecisionNetwork
 from precisionnet.nn.seeds import seeded
 from precisionnet.parameters import Settings
