@@ -10,8 +10,8 @@ How it differs from Algorithm 1, each point measured in ``docs/decisions/0009-re
 
 Members of one shape are trained as stacks of at most ``STACKED``, so that a product serves several of them. Which
 members share a stack depends on the members alone: with ``n_jobs`` whole stacks go to workers, and the numbers are the
-same to the last bit. What couples the stacks, the epoch that is kept and the edges of a graph that thins out, is
-exchanged after every epoch.
+same to the last bit. What couples the stacks comes back from the workers: the epoch that is kept is chosen from the
+rows and states of all epochs, and while a graph thins out its edges are exchanged after every epoch.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ SMALLEST_BATCH, FEWEST_BATCHES = 16, 8
 
 GATHERED = 16
 """Batches whose rows are taken out of the table together."""
+
+EPOCHS_AT_ONCE = 10
+"""Epochs a worker runs before it sends its stack back, where nothing couples it to others; an epoch takes as long as
+sending."""
 
 STACKED = 4
 """Members trained as one; more would leave a second core nothing to do, fewer would pay for each operation alone."""
@@ -267,11 +271,15 @@ class StandardRecipe:
             self._support = whole if resume is None else (resume.theta_task != 0).any(axis=0)
             self._n_edges = int(np.count_nonzero(np.triu(start.theta, 1)))
         self._first_loss: float | None = None
+        self._ahead: list[list[StackEpoch]] = []
+        """Epochs that workers have run already."""
 
     def advance(self, epoch: int) -> tuple[HistoryRow, Snapshot]:
         """Run one epoch of every stack."""
         self._thin_out((epoch - 1) / self._plan.max_epochs)
-        done = self._run_stacks(epoch)
+        if not self._ahead:
+            self._ahead = self._run_stacks(epoch)
+        done = self._ahead.pop(0)
         if self._support is not None:
             self._felt = np.sum([one.felt for one in done if one.felt is not None], axis=0)
         order = self._member_order
@@ -284,14 +292,20 @@ class StandardRecipe:
         )
         return self._row(done), snapshot
 
-    def _run_stacks(self, epoch: int) -> list[StackEpoch]:
-        context = self._problem, self._validation, self._plan, epoch, self._support
+    def _run_stacks(self, epoch: int) -> list[list[StackEpoch]]:
+        """Run the stacks, here or in workers; return what each epoch left behind, one entry per stack."""
+        problem, validation, plan, support = self._problem, self._validation, self._plan, self._support
         if effective_n_jobs(self._n_jobs) == 1 or len(self._stacks) == 1:
-            return [stack.epoch(*context) for stack in self._stacks]
-        jobs = (delayed(_epoch_in_worker)(stack, *context) for stack in self._stacks)
-        returned = Parallel(n_jobs=self._n_jobs)(jobs)
+            return [[stack.epoch(problem, validation, plan, epoch, support) for stack in self._stacks]]
+        thinning = support is not None and (epoch - 1) / plan.max_epochs < ENDS
+        count = 1 if thinning else min(EPOCHS_AT_ONCE, plan.max_epochs - epoch + 1)
+        jobs = (
+            delayed(_epochs_in_worker)(stack, problem, validation, plan, range(epoch, epoch + count), support)
+            for stack in self._stacks
+        )
+        returned = Parallel(n_jobs=self._n_jobs, max_nbytes=None)(jobs)
         self._stacks = [stack for stack, _ in returned]
-        return [done for _, done in returned]
+        return [list(done) for done in zip(*(epochs for _, epochs in returned), strict=True)]
 
     def _thin_out(self, progress: float) -> None:
         if self._support is None or self._felt is None:
@@ -345,14 +359,14 @@ def stacks_of(members: Sequence[Member]) -> list[IndexArray]:
     return [part for same in places for part in np.split(same, range(STACKED, len(same), STACKED))]
 
 
-def _epoch_in_worker(
+def _epochs_in_worker(
     stack: MemberStack,
     problem: JointProblem,
     validation: TensorRows | None,
     plan: Plan,
-    epoch: int,
+    epochs: range,
     support: BoolArray | None,
-) -> tuple[MemberStack, StackEpoch]:
+) -> tuple[MemberStack, list[StackEpoch]]:
     keep_freed_memory()
     with limited_threads(1):
-        return stack, stack.epoch(problem, validation, plan, epoch, support)
+        return stack, [stack.epoch(problem, validation, plan, epoch, support) for epoch in epochs]

@@ -122,8 +122,11 @@ class NetworkStack(nn.Module):
         if self.whole is None:
             states = [dict(member.state_dict()) for member in self.members]
             return [{name: t.clone() for name, t in state.items()} if copied else state for state in states]
-        whole = {name: t.clone() if copied else t for name, t in self.whole.state_dict().items()}
-        return [{name: tensor[i] for name, tensor in whole.items()} for i in range(self.n_members)]
+        whole = self.whole.state_dict()
+        return [
+            {name: tensor[i].clone() if copied else tensor[i] for name, tensor in whole.items()}
+            for i in range(self.n_members)
+        ]
 
     def load_member_states(self, states: Sequence[Tensors]) -> None:
         """Set every member's tensors.
