@@ -1,204 +1,198 @@
-"""The standard recipe's core: several networks as one program are the same networks one by one, and what they end with."""
+"""The standard recipe: members in stacks are the same members alone, and what they end with."""
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from joblib import parallel_config
 
-from precisionnet import PNNRegressor
 from precisionnet.errors import FitDivergedError
-from precisionnet.estimators.members import FEWEST_FOLDS, left_out_rows
-from precisionnet.estimators.regressor import HUBER, LOSSES
-from precisionnet.estimators.rows import canonical
-from precisionnet.joint import METHODS, EnsembleTraining, Member, MixedTraining, Plan, Problem, Rows
+from precisionnet.estimators.rows import FEWEST_FOLDS, Scaler, canonical, left_out_rows
+from precisionnet.estimators.targets import HUBER, LOSSES, NumberTarget
+from precisionnet.joint.matrices import MATRICES
+from precisionnet.joint.problem import start_of
+from precisionnet.joint.standard import STACKED, stacks_of
+from precisionnet.joint.trainer import Trainer
 from precisionnet.linalg import extreme_eigenvalues
-from precisionnet.nn import PrecisionNetwork
 from precisionnet.precision import graphical_lasso_terms
-from tests.joint.conftest import make_problem, mean_squared_error
-
-N_ROWS, N_MEMBERS = 48, 4
-PLAN = Plan(learning_rate=0.02, batch_size=12, max_epochs=4, theta_every=2, input_noise=0.3)
-NOTHING = np.array([], dtype=np.intp)
-
-
-def mae(output, y, weight):
-    return float((weight * (output[:, 0] - y).abs()).sum() / weight.sum())
-
-
-def new_network(seed: int, n: int, dtype: torch.dtype) -> PrecisionNetwork:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return PrecisionNetwork(n, n_filters=3, order=2, readout="mean", readout_width=4).to(dtype)
+from precisionnet.threads import limited_threads
+from tests.joint.conftest import mean_squared_error, to_the_end
+from tests.joint.members import (
+    N_MEMBERS,
+    NOTHING,
+    PLAN,
+    ensemble_problem,
+    last_state,
+    members_of,
+    outputs_of,
+    recipe,
+    trained,
+)
 
 
-def ensemble_problem(n: int = 6, dtype: torch.dtype = torch.float64, rows: int = N_ROWS, **changes) -> Problem:
-    problem = make_problem(n=n, rows=rows, scale_shift=True, **changes)
-    x, y, weight = (t.to(dtype) for t in (problem.rows.x, problem.rows.y, problem.rows.weight))
-    return replace(problem, rows=Rows(x, y, weight), network=new_network(0, n, dtype))
-
-
-def members_of(problem: Problem, n_members: int = N_MEMBERS) -> list[Member]:
-    """Each leaves out another fold, all of one size: a member alone then has as many batches as among others."""
-    n, rows, dtype = len(problem.emp_cov), len(problem.rows.y), problem.rows.x.dtype
-    folds = np.arange(rows) % n_members if n_members > 1 else np.ones(rows)
-    return [
-        Member(new_network(i, n, dtype), np.flatnonzero(folds != i), np.flatnonzero(folds == i), seed=100 + i)
-        for i in range(n_members)
-    ]
-
-
-def trained(problem: Problem, method: str = "joint", plan: Plan = PLAN, members=None, validation=None):
-    """Members of one shape, to the end."""
-    training = MixedTraining(problem, method, [members or members_of(problem)], plan, mae, validation)
-    while not training.done:
-        training.advance()
-    return training
-
-
-def kept(training: MixedTraining):
-    """The state of the epoch that is kept."""
-    (state,) = training.result().states
-    return state
-
-
-def last_state(problem: Problem, method: str, members, plan: Plan = PLAN):
-    """After the last epoch, whichever is best: without rows left out the last one is kept."""
-    blind = [replace(one, left_out=NOTHING) for one in members]
-    return kept(trained(problem, method, plan, blind))
+def assert_same_member(ours, i, theirs, j, **digits):
+    """Bit by bit, unless ``digits`` are given."""
+    tensors = zip(ours.networks[i].items(), theirs.networks[j].items(), strict=True)
+    for (name, value), (other_name, other) in tensors:
+        assert name == other_name
+        torch.testing.assert_close(value, other, **digits or {"rtol": 0, "atol": 0})
+    for matrix in ("theta", "theta_task"):
+        mine, other = getattr(ours, matrix)[i], getattr(theirs, matrix)[j]
+        np.testing.assert_allclose(mine, other, **digits or {"rtol": 0, "atol": 0})
 
 
 @pytest.mark.parametrize("method", ["joint", "glasso", "naive"])
-@pytest.mark.parametrize(("dtype", "rtol", "atol"), [(torch.float64, 1e-10, 1e-10), (torch.float32, 1e-4, 1e-4)])
-def test_an_ensemble_is_its_members_run_alone(method, dtype, rtol, atol):
+@pytest.mark.parametrize(("dtype", "digits"), [(torch.float64, 1e-9), (torch.float32, 2e-4)])
+def test_an_ensemble_is_its_members_run_alone(method, dtype, digits):
     problem = ensemble_problem(dtype=dtype)
-    members = members_of(problem)
-    together = last_state(problem, method, members)
+    members, plan = members_of(problem), replace(PLAN, max_epochs=3)
+    together = last_state(problem, method, members, plan)
     for i, one in enumerate(members):
-        alone = last_state(problem, method, [one])
-        np.testing.assert_allclose(together.theta_task[i], alone.theta_task[0], rtol=rtol, atol=atol)
-        np.testing.assert_allclose(together.theta[i], alone.theta[0], rtol=rtol, atol=atol)
-        for group in ("weights", "statistics"):
-            for name, value in getattr(alone, group).items():
-                torch.testing.assert_close(getattr(together, group)[name][i], value[0], rtol=rtol, atol=atol)
+        assert_same_member(together, i, last_state(problem, method, [one], plan), 0, rtol=digits, atol=digits)
 
 
 @pytest.mark.parametrize("method", ["joint", "naive"])
-def test_members_of_two_shapes_are_trained_as_each_shape_alone(method):
-    """And the precision is one for all of them."""
+def test_a_member_does_not_depend_on_other_stacks(method):
+    """Six members of one shape and two of another: three stacks, each as if alone, to the last bit."""
     problem = ensemble_problem()
-    wide = [
-        replace(m, network=PrecisionNetwork(6, n_filters=2, readout="mlp").double()) for m in members_of(problem, 2)
-    ]
-    shapes = [members_of(problem), wide]
-    mixed = MixedTraining(problem, method, deepcopy(shapes), PLAN, mae)
-    while not mixed.done:
-        mixed.advance()
-    result, alone = mixed.result(), [EnsembleTraining(problem, method, members, PLAN, mae) for members in shapes]
-    for one in alone:  # up to the epoch that the mixed run kept, the same for both shapes
-        while not one.history or one.state.epoch < result.states[0].epoch:
-            one.advance()
-    for ours, theirs in zip(result.states, alone, strict=True):
-        np.testing.assert_array_equal(ours.theta_task, theirs.state.theta_task)
-        assert ours.epoch == theirs.state.epoch
-    matrices = [np.concatenate([getattr(one.state, name) for one in alone]) for name in ("theta", "theta_task")]
-    np.testing.assert_array_equal(result.theta, alone[0].matrices.common(*matrices))
+    narrow, wide = members_of(problem, 6), members_of(problem, 2, readout="mlp")
+    mixed = [*narrow[:3], wide[0], *narrow[3:], wide[1]]
+    assert [list(stack) for stack in stacks_of(mixed)] == [[0, 1, 2, 4], [5, 6], [3, 7]]
+    assert STACKED == 4
+    with limited_threads(1):
+        together = last_state(problem, method, mixed)
+        alone = [last_state(problem, method, part) for part in (narrow[:4], narrow[4:], wide)]
+    for place, (part, i) in zip(
+        (0, 1, 2, 4, 5, 6, 3, 7), [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (2, 0), (2, 1)], strict=True
+    ):
+        assert_same_member(together, place, alone[part], i)
+
+
+def test_stacks_have_one_epoch_and_one_precision_in_common():
+    problem = ensemble_problem()
+    shapes = [members_of(problem), members_of(problem, 2, readout="mlp")]
+    plan = replace(PLAN, max_epochs=5, learning_rate=0.1)
+    mixed = trained(problem, plan=plan, members=[*shapes[0], *shapes[1]])
+    parts = [trained(problem, plan=plan, members=members) for members in shapes]
+    for name in ("train_loss", "objective", "validation_loss"):
+        known = np.average([[row[name] for row in part.history] for part in parts], axis=0, weights=[4, 2])
+        np.testing.assert_allclose([row[name] for row in mixed.history], known)
     held_out = [row["validation_loss"] for row in mixed.history]
-    assert result.states[0].epoch == int(np.argmin(held_out)) + 1
-    for one in alone:
-        while not one.done:
-            one.advance()
-    losses = [[row["train_loss"] for row in one.history] for one in (*alone, mixed)]
-    np.testing.assert_allclose(losses[2], np.average(losses[:2], axis=0, weights=[N_MEMBERS, 2]))
+    assert mixed.kept.epoch == int(np.argmin(held_out)) + 1
+    kind = MATRICES["joint"]
+    common, note = kind.common(problem.graph, mixed.kept.theta, mixed.kept.theta_task)
+    np.testing.assert_array_equal(mixed.result().theta, common)
+    assert note == ""
+
+
+@pytest.fixture(params=["threading", pytest.param("loky", marks=pytest.mark.slow)])
+def backend(request):
+    return request.param
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_workers_change_no_bit(backend, sparse):
+    """Loky starts processes, which takes seconds; threads go through the same code."""
+    problem = ensemble_problem(l1_penalty=0.25)
+    members, plan = members_of(problem, 6), replace(PLAN, sparse=sparse, max_epochs=6)
+    seen = []
+    with limited_threads(1):  # as every fit with this recipe does
+        alone = trained(problem, plan=plan, members=members)
+        with parallel_config(backend=backend):
+            policy = recipe(problem, plan=plan, members=members, n_jobs=2)
+            shared = to_the_end(Trainer(policy, [seen.append]))
+    assert shared.history == seen == alone.history
+    assert shared.kept.epoch == alone.kept.epoch
+    np.testing.assert_array_equal(shared.result().theta, alone.result().theta)
+    for i in range(6):
+        assert_same_member(shared.kept, i, alone.kept, i)
 
 
 def test_members_differ_and_training_leaves_their_first_networks_alone():
     problem = ensemble_problem()
     members = members_of(problem)
     before = [{k: v.clone() for k, v in one.network.state_dict().items()} for one in members]
-    state = kept(trained(problem, members=members))
-    assert not np.allclose(state.theta_task[0], state.theta_task[1], atol=1e-4)
+    kept = trained(problem, members=members).kept
+    assert not np.allclose(kept.theta_task[0], kept.theta_task[1], atol=1e-4)
     for one, was in zip(members, before, strict=True):
         assert all(torch.equal(value, was[name]) for name, value in one.network.state_dict().items())
 
 
-@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("method", list(MATRICES))
 def test_contract_of_every_method(method):
     problem = ensemble_problem(l1_penalty=0.25)
-    training = trained(problem, method)
-    result = training.result()
-    state, whole = result.states[0], result.theta
-    matrices = state.theta_task
-    assert matrices.shape == state.theta.shape == (N_MEMBERS, 6, 6)
+    trainer = trained(problem, method)
+    result = trainer.result()
+    matrices, thetas, whole = result.kept.theta_task, result.kept.theta, result.theta
+    assert matrices.shape == thetas.shape == (N_MEMBERS, 6, 6)
     np.testing.assert_array_equal(matrices, matrices.transpose(0, 2, 1))
-    for theta in (*state.theta, whole):
+    for theta in (*thetas, whole):
         np.testing.assert_allclose(theta, theta.T, rtol=0, atol=1e-12)
         smallest, largest = extreme_eigenvalues(theta)
         assert smallest > 0
         if method not in ("sample", "vnn"):
-            assert largest <= problem.spectral_bound * (1 + 1e-9)
+            assert largest <= problem.graph.spectral_bound * (1 + 1e-9)
     if method in ("joint", "glasso"):
-        assert all(np.count_nonzero(theta == 0) > 0 for theta in (*state.theta, whole))
-    assert [row["epoch"] for row in training.history] == [1, 2, 3, 4]
-    assert all(np.isfinite(list(row.values())).all() for row in training.history)
+        assert all(np.count_nonzero(theta == 0) > 0 for theta in (*thetas, whole))
+    assert [row["epoch"] for row in trainer.history] == [1, 2, 3, 4]
+    assert all(np.isfinite(list(row.values())).all() for row in trainer.history)
     assert result.note == ""
+    assert result.scale == pytest.approx(np.linalg.norm(start_of(method, problem.graph).theta_task, 2))
 
 
 def test_the_common_precision_solves_step_one_of_the_whole_ensemble():
     """No move lowers (1 - alpha) L_GL + gamma / 2 times the members' mean squared distance from their matrices."""
     problem = ensemble_problem(n=4, coupling=0.5)
-    training = trained(problem)
-    state, theta = kept(training), training.result().theta
+    graph, trainer = problem.graph, trained(problem)
+    matrices, theta = trainer.kept.theta_task, trainer.result().theta
 
     def objective(theta):
-        gl = graphical_lasso_terms(theta, problem.emp_cov, problem.l1_penalty, problem.ridge).total
-        distances = np.linalg.norm(theta - state.theta_task, axis=(1, 2)) ** 2
-        return (1 - problem.task_weight) * gl + problem.coupling / 2 * distances.mean()
+        gl = graphical_lasso_terms(theta, graph.emp_cov, graph.l1_penalty, graph.ridge).total
+        distances = np.linalg.norm(theta - matrices, axis=(1, 2)) ** 2
+        return (1 - graph.task_weight) * gl + graph.coupling / 2 * distances.mean()
 
     # Optimality: the gradient of the smooth part is -lambda sign(theta_ij) on edges, within lambda on zeros, 0 on the
     # diagonal (no eigenvalue is at the bound here).
-    weight = problem.coupling / (1 - problem.task_weight)
-    assert extreme_eigenvalues(theta)[1] < 0.99 * problem.spectral_bound
-    smooth = problem.emp_cov - np.linalg.inv(theta + problem.ridge * np.eye(4))
-    smooth += weight * (theta - state.theta_task.mean(axis=0))
-    penalty = problem.l1_penalty * (1 - np.eye(4))
+    assert extreme_eigenvalues(theta)[1] < 0.99 * graph.spectral_bound
+    smooth = graph.emp_cov - np.linalg.inv(theta + graph.ridge * np.eye(4))
+    smooth += graph.coupling / (1 - graph.task_weight) * (theta - matrices.mean(axis=0))
+    penalty = graph.l1_penalty * (1 - np.eye(4))
     residual = np.where(theta != 0, smooth + penalty * np.sign(theta), np.maximum(np.abs(smooth) - penalty, 0.0))
     assert np.abs(residual).max() < 1e-4
     here, rng = objective(theta), np.random.default_rng(0)
     for size in (1e-3, 1e-2):
-        for move in rng.normal(size=(100, 4, 4)):
+        for move in rng.normal(size=(50, 4, 4)):
             assert objective(theta + size * (move + move.T)) >= here - 1e-9
 
 
 def test_a_huge_coupling_leaves_the_task_no_say():
-    problem = ensemble_problem(coupling=1e6)
-    state = kept(trained(problem))
-    np.testing.assert_allclose(state.theta_task, state.theta, atol=1e-3)
-    free = kept(trained(ensemble_problem(coupling=0.0)))
+    tied = trained(ensemble_problem(coupling=1e6)).kept
+    np.testing.assert_allclose(tied.theta_task, tied.theta, atol=1e-3)
+    free = trained(ensemble_problem(coupling=0.0)).kept
     assert np.abs(free.theta_task - free.theta).max() > 0.05
 
 
 @pytest.mark.parametrize("method", ["glasso", "sample", "vnn"])
 def test_a_fixed_matrix_never_moves(method):
     problem = ensemble_problem()
-    start = METHODS[method].init(problem)
-    training = trained(problem, method)
-    state = kept(training)
-    for theta, theta_task in zip(state.theta, state.theta_task, strict=True):
+    start = start_of(method, problem.graph)
+    trainer = trained(problem, method)
+    for theta, theta_task in zip(trainer.kept.theta, trainer.kept.theta_task, strict=True):
         np.testing.assert_array_equal(theta, start.theta)
-        np.testing.assert_array_equal(theta_task, start.theta_task.numpy())
-    np.testing.assert_array_equal(training.result().theta, start.theta)
+        np.testing.assert_array_equal(theta_task, start.theta_task)
+    np.testing.assert_array_equal(trainer.result().theta, start.theta)
 
 
 def test_step_one_is_solved_every_few_epochs():
-    def thetas(every):
-        training = EnsembleTraining(problem, "joint", members_of(problem), replace(PLAN, theta_every=every), mae)
-        return [(training.advance(), training.matrices.theta.copy())[1] for _ in range(4)]
-
     problem = ensemble_problem(coupling=0.5)
+
+    def thetas(every):
+        policy = recipe(problem, plan=replace(PLAN, theta_every=every))
+        return [policy.advance(epoch)[1].theta for epoch in (1, 2, 3, 4)]
+
     first, second, third, fourth = thetas(2)
     assert np.array_equal(first, second)
     assert not np.array_equal(second, third)
@@ -210,49 +204,71 @@ def test_step_one_is_solved_every_few_epochs():
 def test_the_kept_epoch_has_the_lowest_loss_on_held_out_rows(held_out):
     problem = ensemble_problem(seed=3, l2_penalty=0.0)
     other = ensemble_problem(seed=4).rows if held_out == "validation" else None
-    plan = replace(PLAN, max_epochs=25, learning_rate=0.1, input_noise=0.0)
-    training = trained(problem, plan=plan, validation=other)
-    losses = [row["validation_loss"] for row in training.history]
-    state = kept(training)
-    assert state.epoch == int(np.argmin(losses)) + 1 < 25
+    plan = replace(PLAN, max_epochs=20, learning_rate=0.1, input_noise=0.0)
+    trainer = trained(problem, plan=plan, validation=other)
+    losses = [row["validation_loss"] for row in trainer.history]
+    assert trainer.kept.epoch == int(np.argmin(losses)) + 1 < 20
     # The kept state is that epoch's, not an alias of the last one's: its loss can be computed again.
-    members = members_of(problem)
-    known = np.stack([m.left_out for m in members])
-    x = other.x.expand(N_MEMBERS, *other.x.shape) if other else problem.rows.x[known]
-    output = training._parts[0]._outputs(state, x)
-    if other:
+    members, rows = members_of(problem), problem.rows
+    if other is not None:
+        output = outputs_of(problem, members, trainer, [other.x] * N_MEMBERS)
         again = mean_squared_error(output.mean(dim=0), other.y, other.weight)
     else:
-        left_out = np.concatenate([m.left_out for m in members])
-        again = mean_squared_error(output.flatten(0, 1), problem.rows.y[left_out], problem.rows.weight[left_out])
+        output = outputs_of(problem, members, trainer, [rows.x[one.left_out] for one in members])
+        left_out = np.concatenate([one.left_out for one in members])
+        again = mean_squared_error(output.flatten(0, 1), rows.y[left_out], rows.weight[left_out])
     assert float(again) == pytest.approx(min(losses), abs=1e-12)
+
+
+def test_a_state_once_handed_out_is_never_written_to():
+    policy = recipe(ensemble_problem())
+    _, first = policy.advance(1)
+    frozen = [{name: t.clone() for name, t in state.items()} for state in first.networks]
+    matrices = first.theta.copy(), first.theta_task.copy()
+    for epoch in (2, 3, 4):
+        policy.advance(epoch)
+    for state, was in zip(first.networks, frozen, strict=True):
+        assert all(torch.equal(value, was[name]) for name, value in state.items())
+    np.testing.assert_array_equal((first.theta, first.theta_task), matrices)
 
 
 def test_members_that_leave_nobody_out_have_no_say_in_the_epoch():
     """Of three people, the second half of eight members leaves nobody out."""
     problem = ensemble_problem()
     some = members_of(problem)
-    none = [replace(one, left_out=NOTHING) for one in members_of(problem)]
-    alone, mixed = (MixedTraining(problem, "joint", shapes, PLAN, mae) for shapes in ([some], [deepcopy(some), none]))
-    for training in (alone, mixed):
-        while not training.done:
-            training.advance()
+    none = [replace(one, left_out=NOTHING) for one in members_of(problem, readout="mlp")]
+    alone, mixed = trained(problem, members=some), trained(problem, members=[*some, *none])
     for name in ("validation_loss", "validation_metric"):
         np.testing.assert_allclose([row[name] for row in mixed.history], [row[name] for row in alone.history])
-    assert mixed.kept_row["epoch"] == alone.kept_row["epoch"] == mixed.kept[1].epoch
+    assert mixed.kept.epoch == alone.kept.epoch
 
 
 def test_without_held_out_rows_the_last_epoch_is_kept():
     problem = ensemble_problem()
-    training = trained(problem, members=[replace(one, left_out=NOTHING) for one in members_of(problem)])
-    assert kept(training).epoch == 4
-    assert all(np.isnan(row["validation_loss"]) for row in training.history)
+    trainer = trained(problem, members=[replace(one, left_out=NOTHING) for one in members_of(problem)])
+    assert trainer.kept.epoch == 4
+    assert all(np.isnan(row["validation_loss"]) for row in trainer.history)
 
 
 @pytest.mark.parametrize("method", ["joint", "naive", "glasso"])
 def test_divergence_is_an_error_and_names_the_remedy(method):
     with pytest.raises(FitDivergedError, match=r"diverged in epoch \d+: .*no model was made.*lower learning_rate"):
         trained(ensemble_problem(coupling=0.0), method, replace(PLAN, learning_rate=1e300))
+
+
+@pytest.mark.parametrize("method", ["joint", "naive", "glasso"])
+def test_training_goes_on_from_another_run(method):
+    """Without a step, an epoch more leaves weights and matrices where the run before had them."""
+    problem = ensemble_problem()
+    before = trained(problem, method).kept
+    still = replace(PLAN, learning_rate=0.0, max_epochs=1)
+    after = trained(problem, method, still, resume=before).kept
+    names = [name for name, _ in members_of(problem)[0].network.named_parameters()]
+    for state, was in zip(after.networks, before.networks, strict=True):
+        assert all(torch.equal(state[name], was[name]) for name in names)
+    np.testing.assert_allclose(after.theta_task, before.theta_task, rtol=0, atol=1e-2 if method == "naive" else 1e-15)
+    further = trained(problem, method, replace(PLAN, learning_rate=1e-3), resume=before)
+    assert further.history[0]["train_loss"] < trained(problem, method).history[0]["train_loss"]
 
 
 def test_the_learning_rate_falls_along_a_cosine():
@@ -262,7 +278,7 @@ def test_the_learning_rate_falls_along_a_cosine():
 
 def table_of(groups=None, y=None, n: int = 100):
     X = np.random.default_rng(0).normal(size=(n, 2))
-    return canonical(X, np.zeros(n) if y is None else y, np.ones(n), groups)
+    return canonical(X, np.zeros(n) if y is None else y, np.ones(n), groups)[0]
 
 
 @pytest.mark.parametrize("n_members", [1, 2, 8, 11])
@@ -273,7 +289,7 @@ def test_folds_are_disjoint_and_of_one_size(n_members):
     assert len(everything) == len(set(everything))
     assert {len(fold) for fold in folds} <= {100 // max(n_members, FEWEST_FOLDS) + extra for extra in (0, 1)}
     if n_members >= FEWEST_FOLDS:
-        assert len(everything) == 100  # every row is new to somebody
+        assert len(everything) == 100  # every row is new to one of them
 
 
 def test_whole_groups_are_left_out():
@@ -284,8 +300,7 @@ def test_whole_groups_are_left_out():
 
 
 def test_classes_are_left_out_in_equal_shares():
-    y = np.repeat([0.0, 1.0, 2.0], [64, 24, 16])
-    table = table_of(y=y, n=104)
+    table = table_of(y=np.repeat([0.0, 1.0, 2.0], [64, 24, 16]), n=104)
     for fold in left_out_rows(table, 8, table.y, np.random.RandomState(0)):
         np.testing.assert_array_equal(np.bincount(table.y[fold].astype(int)), [8, 3, 2])
 
@@ -305,7 +320,10 @@ def test_losses_by_hand():
 
 @pytest.mark.parametrize(("loss", "value"), [("absolute", 0.625), ("squared", 0.4375), ("huber", 0.1875)])
 def test_the_loss_weighs_its_rows(loss, value):
-    """Errors 1 and 1/2 with weights 1 and 3; a row without weight does not count."""
+    """Errors 1 and 1/2 with weights 1 and 3; a row without weight does not count. Members keep to themselves."""
     output, y = torch.tensor([[1.0], [0.5], [9.0]]), torch.tensor([0.0, 0.0, 0.0])
     weight = torch.tensor([1.0, 3.0, 0.0])
-    assert float(PNNRegressor(loss=loss)._task_loss(output, y, weight)) == pytest.approx(value)
+    target = NumberTarget(Scaler(np.zeros(()), np.ones(())), loss)
+    assert float(target.task_loss(output, y, weight)) == pytest.approx(value)
+    several = target.task_loss(torch.stack([output, 0 * output]), y.expand(2, 3), weight.expand(2, 3))
+    assert several.tolist() == pytest.approx([value, 0.0])

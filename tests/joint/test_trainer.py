@@ -80,7 +80,7 @@ def test_naive_predicts_on_its_thresholded_matrix():
 
 def test_the_kept_state_is_the_best_one_and_not_the_last():
     problem, validation = halves(make_problem(n=6, rows=40, seed=3, l2_penalty=0.0))
-    schedule = Schedule(learning_rate=0.05, max_epochs=20, patience=20)
+    schedule = Schedule(learning_rate=0.05, task_steps=4, max_epochs=20, patience=20)
     trainer = trained_by_algorithm1(problem, "joint", schedule, validation)
     losses = [row["validation_loss"] for row in trainer.history]
     assert trainer.kept.epoch == int(np.argmin(losses)) + 1 < len(losses)
@@ -90,7 +90,7 @@ def test_the_kept_state_is_the_best_one_and_not_the_last():
 
 def test_early_stopping_waits_for_its_patience():
     problem, validation = halves(make_problem(n=6, rows=40, seed=3, l2_penalty=0.0))
-    schedule = Schedule(learning_rate=0.05, max_epochs=100, patience=3)
+    schedule = Schedule(learning_rate=0.05, task_steps=4, max_epochs=100, patience=3)
     trainer = trained_by_algorithm1(problem, "joint", schedule, validation)
     assert len(trainer.history) == trainer.kept.epoch + 3 < 100
 
