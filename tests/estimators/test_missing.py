@@ -59,7 +59,7 @@ def test_when_asked_medians_of_the_training_rows_take_their_place(gaussian, quic
 @both_recipes
 def test_the_medians_are_those_of_the_training_rows_alone(gaussian, quick, holes):
     values, y = holes.to_numpy(), gaussian.y.to_numpy()
-    table = canonical(values, y, np.ones(len(values)))
+    table = canonical(values, y, np.ones(len(values)))[0]
     training, validation = split_validation(table, 0.25, None, np.random.RandomState(0))
     model = PNNRegressor("glasso", **quick | SPLIT, missing="median").fit(values, y)
     np.testing.assert_array_equal(model.medians_, np.nanmedian(training.X, axis=0))
@@ -101,7 +101,7 @@ def test_weights_count_rows_and_their_order_does_not_matter(gaussian, quick, hol
 
 def test_equal_rows_with_missing_values_are_one_row():
     X = np.array([[1.0, np.nan], [1.0, np.nan], [np.nan, 2.0], [1.0, 0.0]])
-    table = canonical(X, np.zeros(4), np.ones(4))
+    table = canonical(X, np.zeros(4), np.ones(4))[0]
     np.testing.assert_array_equal(table.X, [[1.0, 0.0], [1.0, np.nan], [np.nan, 2.0]])
     np.testing.assert_array_equal(table.weight, [1, 2, 1])
 

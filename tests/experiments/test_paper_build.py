@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from precisionnet.datasets import make_gaussian_regression
-from precisionnet.datasets.brain.atlases import ADNI_CODES
+from precisionnet.datasets.neuro.regions import ADNI_CODES
 from precisionnet.errors import InputError
 from precisionnet.experiments.config import Config, Tuning, builtin, load_config
 from precisionnet.experiments.paper import build

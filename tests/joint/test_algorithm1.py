@@ -23,7 +23,8 @@ from precisionnet.joint.algorithm1 import (
 )
 from precisionnet.joint.problem import start_of
 from precisionnet.linalg import count_zeros, extreme_eigenvalues, psd_projection, soft_threshold_off_diagonal
-from precisionnet.precision import graphical_lasso_terms, listing_passes
+from precisionnet.precision import graphical_lasso_terms
+from precisionnet.precision.algorithm1_step1 import listing_passes
 from tests.joint.conftest import make_problem, new_network, start
 
 SCHEDULE = Schedule(learning_rate=0.01, theta_steps=20, task_steps=20, weight_steps=20)

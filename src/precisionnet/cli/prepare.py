@@ -10,11 +10,11 @@ import numpy as np
 from precisionnet.cli import console
 from precisionnet.cli.findings import report_findings
 from precisionnet.datasets import Dataset, check_target, guess_task, load_table, refuse_unusable
-from precisionnet.datasets.brain.regions import parse_region
 from precisionnet.datasets.checks import Finding, check_dataset
-from precisionnet.datasets.columns import MIN_ROWS
-from precisionnet.datasets.files.tables import read_header
-from precisionnet.datasets.loading.formats import OF_REGIONS, recognise
+from precisionnet.datasets.neuro.formats import OF_REGIONS, recognise
+from precisionnet.datasets.neuro.regions import parse_region
+from precisionnet.datasets.table_files import read_header
+from precisionnet.datasets.validation import MIN_ROWS
 from precisionnet.errors import InputError, some
 from precisionnet.types import FloatArray, TaskName
 

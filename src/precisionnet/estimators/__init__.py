@@ -1,25 +1,50 @@
-"""scikit-learn's face of the method. Names are imported when they are first used."""
+"""The method as scikit-learn estimators.
+
+Names are imported when they are first used: the graphical lasso needs no torch.
+"""
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_HOME = {
-    "EdgeTensors": "interop",
-    "GraphicalLasso": "graphical_lasso",
-    "GraphicalLassoCV": "graphical_lasso_cv",
-    "PNNClassifier": "classifier",
-    "PNNRegressor": "regressor",
-    "SparsityCurve": "sparsity",
-    "load": "files",
-    "sparsity_curve": "sparsity",
+if TYPE_CHECKING:
+    from precisionnet.estimators.classifier import PNNClassifier
+    from precisionnet.estimators.files import load
+    from precisionnet.estimators.graphical_lasso import GraphicalLasso
+    from precisionnet.estimators.graphical_lasso_cv import GraphicalLassoCV
+    from precisionnet.estimators.interop import EdgeTensors
+    from precisionnet.estimators.regressor import PNNRegressor
+    from precisionnet.estimators.sparsity import SparsityCurve, sparsity_curve
+
+_MODULES = {
+    "EdgeTensors": "precisionnet.estimators.interop",
+    "GraphicalLasso": "precisionnet.estimators.graphical_lasso",
+    "GraphicalLassoCV": "precisionnet.estimators.graphical_lasso_cv",
+    "PNNClassifier": "precisionnet.estimators.classifier",
+    "PNNRegressor": "precisionnet.estimators.regressor",
+    "SparsityCurve": "precisionnet.estimators.sparsity",
+    "load": "precisionnet.estimators.files",
+    "sparsity_curve": "precisionnet.estimators.sparsity",
 }
 
-__all__ = sorted(_HOME)
+__all__ = [
+    "EdgeTensors",
+    "GraphicalLasso",
+    "GraphicalLassoCV",
+    "PNNClassifier",
+    "PNNRegressor",
+    "SparsityCurve",
+    "load",
+    "sparsity_curve",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"precisionnet.estimators.{_HOME[name]}"), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -20,6 +20,7 @@ from precisionnet.estimators.preparation import TrainingData, prepare
 from precisionnet.estimators.training import NetworkFactory, TrainingRun, train
 from precisionnet.joint import Callback, GlassoCache, HistoryRow
 from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter, Settings, settings_of
+from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray, TaskName
 
 Kind = TypeVar("Kind", bound=type)
@@ -167,10 +168,15 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         self
             The fitted estimator.
         """
+        before = vars(self).pop("_fitted", None)  # a fit that fails leaves no model, and none of another table
         settings, data = self._prepared(X, y, sample_weight, X_val=X_val, y_val=y_val, groups=groups)
-        before = getattr(self, "_fitted", None) if self.warm_start else None
         self._fitted = train(
-            data, settings, network=self.network, callbacks=self._callbacks(), n_jobs=self.n_jobs, resume=before
+            data,
+            settings,
+            network=self.network,
+            callbacks=self._callbacks(),
+            n_jobs=self.n_jobs,
+            resume=before if self.warm_start else None,
         )
         return self
 
@@ -241,7 +247,8 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         fraction = settings.validation_fraction
         if rows["X_val"] is not None and fraction != BY_NAME["validation_fraction"].of(settings.recipe):
             raise InputError(f"validation_fraction={fraction:g} has no effect where X_val is given: leave one out.")
-        data = prepare(self, self._task, settings, X, y, sample_weight, random_state=self.random_state, **rows)
+        with limited_threads(1):
+            data = prepare(self, self._task, settings, X, y, sample_weight, random_state=self.random_state, **rows)
         return settings, data
 
     def _callbacks(self) -> list[Callback]:

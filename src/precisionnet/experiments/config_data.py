@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from precisionnet.datasets.drawn.graphs import GRAPHS
-from precisionnet.datasets.drawn.synthetic import PARAMETERS as DRAWN
+from precisionnet.datasets.graphs import GRAPHS
+from precisionnet.datasets.synthetic import PARAMETERS as DRAWN
 from precisionnet.errors import InputError, did_you_mean, shown
 from precisionnet.parameters import BY_NAME, Parameter
 

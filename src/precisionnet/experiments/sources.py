@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from precisionnet.datasets import Dataset, make_gaussian_regression
-from precisionnet.datasets.drawn.graphs import GraphName
+from precisionnet.datasets.graphs import GraphName
 from precisionnet.experiments.config import FRACTIONS
 from precisionnet.experiments.methods.candidate import Part
 from precisionnet.experiments.protocol import Fold, make_folds

@@ -36,7 +36,7 @@ from precisionnet.linalg import (
 )
 from precisionnet.nn.seeds import seeded
 from precisionnet.nn.stack import is_plain
-from precisionnet.precision import listing_passes
+from precisionnet.precision.algorithm1_step1 import listing_passes
 from precisionnet.types import FloatArray, MethodName
 
 LONGEST_MOVE = 0.1

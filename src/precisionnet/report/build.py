@@ -11,10 +11,10 @@ from markupsafe import Markup
 
 from precisionnet import plots
 from precisionnet.datasets.checks import Finding
-from precisionnet.estimators import partial_correlations
 from precisionnet.estimators.checks import column_names
 from precisionnet.experiments import METRIC_LABELS, HoldOut
 from precisionnet.parameters import PARAMETERS
+from precisionnet.precision import partial_correlations
 from precisionnet.report.pages import Picture, template
 from precisionnet.types import FloatArray
 from precisionnet.versions import versions
