@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from precisionnet.datasets import Dataset
-from precisionnet.experiments import measure
+from precisionnet.evaluation import measure
 from precisionnet.report import render
 from precisionnet.report.experiment_page import build_page
 from tests.made_rows import PUBLISHED, comparison_rows, manifest, synthetic_rows

@@ -10,16 +10,16 @@ import pytest
 from matplotlib.collections import PathCollection
 
 from precisionnet import plots
-from precisionnet.experiments.config import Config
-from precisionnet.experiments.methods.registry import METHODS, methods_for
-from precisionnet.experiments.pairing import paired
-from precisionnet.experiments.paper.theorem import theorem_experiment
-from precisionnet.experiments.runner.running import run_experiment
+from precisionnet.evaluation.methods import METHODS, methods_for
+from precisionnet.evaluation.statistics import paired
+from precisionnet.paper.config import Config
+from precisionnet.paper.theorem import theorem_experiment
 from precisionnet.plots.comparison import look, mark
 from precisionnet.report.comparison import compare_methods
 from precisionnet.report.experiment_page import build_page, in_order, summary
 from precisionnet.report.page import plus_minus
 from precisionnet.report.theorem import slopes_summary, theorem_parts
+from precisionnet.runner.run import run_experiment
 from tests.made_rows import LEVELS, PUBLISHED, comparison_rows, manifest, synthetic_rows
 from tests.pictures import blank_pictures, with_figures, with_pictures
 from tests.test_report import Balanced

@@ -11,7 +11,7 @@ import pytest
 
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
-from precisionnet.experiments import measure
+from precisionnet.evaluation import measure
 from precisionnet.report import render, verdict
 from tests.pictures import blank_pictures, with_pictures
 

@@ -3,7 +3,8 @@
 >>> from precisionnet import PNNRegressor
 >>> model = PNNRegressor(random_state=0).fit(X, y)  # doctest: +SKIP
 
-Names are imported when they are first used, so that ``import precisionnet`` and ``precisionnet --help`` stay quick.
+Names are imported when they are first used: ``import precisionnet`` and ``precisionnet --help`` are quick, and
+``GraphicalLasso`` needs no torch.
 """
 
 from __future__ import annotations

@@ -95,3 +95,10 @@ def into_spectral_box(matrix: FloatArray, low: float, high: float) -> FloatArray
         matrix = factor * matrix
         np.fill_diagonal(matrix, diagonal)
     return matrix
+
+
+def within_spectral_box(matrix: FloatArray, low: float, high: float) -> bool:
+    """Every eigenvalue of a positive definite matrix in [low, high], by one Cholesky per bound."""
+    if low > 0.0 and try_cholesky(matrix - low * np.eye(len(matrix))) is None:
+        return False
+    return not np.isfinite(high) or try_cholesky(high * np.eye(len(matrix)) - matrix) is not None

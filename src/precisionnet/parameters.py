@@ -11,12 +11,21 @@ then holds (``settled``).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
+from typing import Any, Literal
+
+from precisionnet.errors import InputError, did_you_mean, shown
+from precisionnet.types import MethodName, TaskName
 
 RECIPES = ("standard", "paper")
+LEARNED = ("joint", "naive")
+FROM_GLASSO = ("joint", "naive", "glasso")
 _SAME: Any = object()
+
+Needs = tuple[dict[str, tuple[Any, ...]], ...]
+"""Alternatives; each says which values other parameters must have."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +43,16 @@ class Parameter:
     """Which ends of [low, high] are allowed: left, right, both or neither."""
     optional: bool = False
     """None is allowed, and means what ``help`` says."""
+    listed: bool = False
+    """A list with one value per layer is allowed."""
     symbol: str = ""
     """What the paper calls it."""
     paper: Any = _SAME
     """Its value in the paper's recipe, where that is not ``default``."""
+    needs: Needs = ()
+    """Where it has an effect; everywhere if empty."""
+    of_network: bool = False
+    """It shapes the network, and has no effect where ``network`` makes one."""
 
     @property
     def by_recipe(self) -> bool:
@@ -50,20 +65,33 @@ class Parameter:
         return None if self.by_recipe else self.default
 
     def of(self, recipe: str) -> Any:
-        """Its value in a recipe."""
+        """Return its value in a recipe."""
         return self.paper if self.by_recipe and recipe == "paper" else self.default
 
     def complaint(self, value: Any) -> str | None:
-        """What is wrong with ``value``, in words, or None."""
+        """Say what is wrong with ``value``, in words; None where nothing is."""
         if value is None and (self.optional or self.by_recipe):
             return None
+        if self.listed and isinstance(value, Sequence) and not isinstance(value, str):
+            if not value:
+                return "must be a whole number or a list with one per layer, got an empty list"
+            return next((found for one in value if (found := self.complaint(one)) is not None), None)
         if self.choices:
-            return None if value in self.choices else f"must be one of {', '.join(self.choices)}, got {value!r}"
+            known = isinstance(value, str) and value in self.choices
+            hint = did_you_mean(value, self.choices) if isinstance(value, str) else ""
+            return None if known else f"must be one of {', '.join(self.choices)}, got {shown(value)}{hint}"
+        if self.kind is str:
+            return None if isinstance(value, str) else f"must be text, got {shown(value)}"
         if self.kind is bool:
-            return None if isinstance(value, bool) else f"must be true or false, got {value!r}"
+            flag = isinstance(value, bool) or type(value).__name__ == "bool"  # NumPy's, too
+            return None if flag else f"must be true or false, got {shown(value)}"
+        return self._number_complaint(value)
+
+    def _number_complaint(self, value: Any) -> str | None:
         what = "a whole number" if self.kind is int else "a number"
-        if isinstance(value, bool) or not isinstance(value, int if self.kind is int else int | float):
-            return f"must be {what}, got {value!r}"
+        if isinstance(value, bool) or not isinstance(value, Integral if self.kind is int else Real):
+            return f"must be {what}, got {shown(value)}"
+        value = float(value)
         above = value >= self.low if self.closed in ("left", "both") else value > self.low
         below = value <= self.high if self.closed in ("right", "both") else value < self.high
         if above and below and -math.inf < value < math.inf:
@@ -73,6 +101,12 @@ class Parameter:
             limits += f" and {'at most' if self.closed in ('right', 'both') else 'below'} {self.high:g}"
         got = "a number beyond all bounds" if value > 1e15 else f"{value:g}"
         return f"must be {what} {limits}, got {got}"
+
+    def where(self) -> str:
+        """Say where it has an effect, in words; nothing where it has one everywhere."""
+        return " or ".join(
+            " and ".join(f"{name}={'/'.join(map(str, values))}" for name, values in one.items()) for one in self.needs
+        )
 
 
 PARAMETERS: tuple[Parameter, ...] = (
@@ -86,7 +120,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         "recipe",
         "standard",
-        "Values of what is not set, and how an epoch goes: standard (measured) or paper (Algorithm 1 as printed).",
+        "Values of what is not set, and how an epoch goes: standard (measured) or paper (Algorithm 1, see step1).",
         str,
         choices=RECIPES,
     ),
@@ -99,40 +133,118 @@ PARAMETERS: tuple[Parameter, ...] = (
         high=1000,
         closed="both",
         paper=1,
+        needs=({"recipe": ("standard",)},),
     ),
-    Parameter("n_layers", 1, "Filter layers.", int, low=1, high=50, closed="both", symbol="L"),
+    Parameter("n_layers", 1, "Filter layers.", int, low=1, high=50, closed="both", symbol="L", of_network=True),
     Parameter(
-        "n_filters", 8, "Features a node carries after each layer.", int, low=1, high=4096, closed="both", symbol="F"
+        "n_filters",
+        8,
+        "Features a node carries after each layer.",
+        int,
+        low=1,
+        high=4096,
+        closed="both",
+        symbol="F",
+        of_network=True,
+        listed=True,
     ),
     Parameter(
-        "order", 3, "Degree of the filter polynomials.", int, low=1, high=100, closed="both", symbol="K", paper=2
+        "order",
+        3,
+        "Degree of the filter polynomials.",
+        int,
+        low=1,
+        high=100,
+        closed="both",
+        symbol="K",
+        paper=2,
+        of_network=True,
+        listed=True,
     ),
     Parameter(
         "readout",
         "both",
-        "mean (node average: the graph does the work), mlp (a weight for every node), both (half of the members each).",
+        "mean (node average: the graph does the work), mlp (a weight for every node), both (half of the members each), "
+        "average (plain mean of nodes and features, nothing learnt).",
         str,
-        choices=("mean", "mlp", "both"),
+        choices=("mean", "mlp", "both", "average"),
         paper="mlp",
+        of_network=True,
     ),
     Parameter(
-        "readout_width", 32, "Hidden units of the readout; 0 makes it linear.", int, high=65536, closed="both", paper=64
+        "readout_width",
+        32,
+        "Hidden units of the readout; 0 makes it linear.",
+        int,
+        high=65536,
+        closed="both",
+        paper=64,
+        of_network=True,
+        needs=({"readout": ("mean", "mlp", "both")},),
     ),
-    Parameter("activation", "relu", "Nonlinearity of a layer.", str, choices=("relu", "leaky_relu", "tanh")),
     Parameter(
-        "l1_scale", 1.0, "Sparsity: the l1 penalty is l1_scale * sqrt(log N / T). Larger is sparser.", symbol="lambda_0"
+        "batch_norm", True, "Normalise the features of each layer over samples and nodes.", bool, of_network=True
     ),
-    Parameter("l1_penalty", None, "The l1 penalty itself; replaces l1_scale.", optional=True, symbol="lambda"),
-    Parameter("task_weight", 0.5, "Weight of the task against the graph.", high=1, closed="neither", symbol="alpha"),
-    Parameter("coupling", 0.1, "How tightly the task's matrix is tied to the sparse one.", symbol="gamma", paper=10.0),
-    Parameter("ridge", 1e-4, "Added to the precision inside the log-determinant.", symbol="epsilon"),
+    Parameter(
+        "activation", "relu", "Nonlinearity of a layer.", str, choices=("relu", "leaky_relu", "tanh"), of_network=True
+    ),
+    Parameter(
+        "l1_scale",
+        1.0,
+        "Sparsity: the l1 penalty is l1_scale * sqrt(log N / T). Larger is sparser.",
+        symbol="lambda_0",
+        high=1e9,
+        closed="both",
+        needs=({"method": FROM_GLASSO, "l1_penalty": (None,)},),
+    ),
+    Parameter(
+        "l1_penalty",
+        None,
+        "The l1 penalty itself; replaces l1_scale.",
+        optional=True,
+        symbol="lambda",
+        high=1e9,
+        closed="both",
+        needs=({"method": FROM_GLASSO},),
+    ),
+    Parameter(
+        "task_weight",
+        0.5,
+        "Weight of the task against the graph.",
+        high=1,
+        closed="neither",
+        symbol="alpha",
+        needs=({"method": LEARNED}, {"recipe": ("paper",)}),
+    ),
+    Parameter(
+        "coupling",
+        0.1,
+        "How tightly the task's matrix is tied to the sparse one.",
+        symbol="gamma",
+        paper=10.0,
+        high=1e9,
+        closed="both",
+        needs=({"method": ("joint",)},),
+    ),
+    Parameter(
+        "ridge",
+        1e-4,
+        "Added to the precision inside the log-determinant.",
+        symbol="epsilon",
+        high=1e6,
+        closed="both",
+        needs=({"method": FROM_GLASSO},),
+    ),
     Parameter(
         "spectral_bound",
         None,
         "Largest eigenvalue allowed; by default twice the inverse of the covariance's smallest, floored.",
-        closed="neither",
+        low=1e-9,
+        high=1e12,
+        closed="both",
         optional=True,
         symbol="M",
+        needs=({"method": FROM_GLASSO},),
     ),
     Parameter(
         "loss",
@@ -141,22 +253,22 @@ PARAMETERS: tuple[Parameter, ...] = (
         str,
         choices=("absolute", "huber", "squared"),
         paper="squared",
+        needs=({"task": ("regression",)},),
     ),
-    Parameter("l2_penalty", 1e-4, "Weight of the squared network weights.", symbol="beta", paper=3e-3),
+    Parameter(
+        "l2_penalty", 1e-4, "Weight of the squared network weights.", symbol="beta", paper=3e-3, high=1e6, closed="both"
+    ),
     Parameter(
         "input_noise",
         0.3,
-        "Standard deviation of the noise put on the standardised features in training; only for recipe=standard.",
+        "Standard deviation of the noise put on the standardised features in training.",
         paper=0.0,
+        high=1e3,
+        closed="both",
+        needs=({"recipe": ("standard",)},),
     ),
     Parameter("learning_rate", 0.01, "Step length of Steps 2 and 3.", high=10, closed="right", symbol="eta"),
-    Parameter(
-        "batch_size",
-        64,
-        "Rows of a gradient step; only for recipe=standard.",
-        int,
-        low=2,
-    ),
+    Parameter("batch_size", 64, "Rows of a gradient step.", int, low=2, needs=({"recipe": ("standard",)},)),
     Parameter(
         "max_epochs",
         50,
@@ -169,36 +281,45 @@ PARAMETERS: tuple[Parameter, ...] = (
         paper=10,
     ),
     Parameter(
-        "theta_every", 5, "Epochs between two solutions of Step 1; only for recipe=standard.", int, low=1, high=10**6
+        "theta_every",
+        5,
+        "Epochs between two solutions of Step 1.",
+        int,
+        low=1,
+        high=10**6,
+        needs=({"recipe": ("standard",), "method": ("joint",)},),
     ),
     Parameter(
         "theta_steps",
         20,
-        "Passes of Step 1; only for step1=paper with recipe=paper.",
+        "Passes of Step 1.",
         int,
         low=1,
         high=10**6,
         closed="both",
         symbol="I_Theta",
+        needs=({"recipe": ("paper",), "method": ("joint",), "step1": ("paper",)},),
     ),
     Parameter(
         "task_steps",
         20,
-        "Gradient steps of Step 2 an epoch; only for recipe=paper.",
+        "Gradient steps of Step 2 an epoch.",
         int,
         high=10**6,
         closed="both",
         symbol="I_ThetaTask",
+        needs=({"recipe": ("paper",), "method": ("joint",)},),
     ),
     Parameter(
         "weight_steps",
         20,
-        "Adam steps of Step 3 an epoch; only for recipe=paper.",
+        "Adam steps of Step 3 an epoch.",
         int,
         low=1,
         high=10**6,
         closed="both",
         symbol="I_h",
+        needs=({"recipe": ("paper",)},),
     ),
     Parameter(
         "step1",
@@ -206,6 +327,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         "exact (minimise Step 1 as written) or paper (the printed listing, which may diverge).",
         str,
         choices=("exact", "paper"),
+        needs=({"recipe": ("paper",), "method": ("joint",)},),
     ),
     Parameter(
         "validation_fraction",
@@ -215,7 +337,12 @@ PARAMETERS: tuple[Parameter, ...] = (
         paper=0.25,
     ),
     Parameter(
-        "patience", 5, "Epochs without a better validation loss before stopping; only for recipe=paper.", int, low=1
+        "patience",
+        5,
+        "Epochs without a better validation loss before stopping.",
+        int,
+        low=1,
+        needs=({"recipe": ("paper",)},),
     ),
     Parameter(
         "missing",
@@ -225,7 +352,13 @@ PARAMETERS: tuple[Parameter, ...] = (
         choices=("error", "median"),
     ),
     Parameter("standardize", True, "Centre and scale the features, on the training rows.", bool),
-    Parameter("standardize_target", True, "Centre and scale a regression target, on the training rows.", bool),
+    Parameter(
+        "standardize_target",
+        True,
+        "Centre and scale a regression target, on the training rows.",
+        bool,
+        needs=({"task": ("regression",)},),
+    ),
     Parameter("scale_shift", True, "Divide the network's matrix by its largest eigenvalue.", bool),
     Parameter(
         "predict_on",
@@ -233,17 +366,170 @@ PARAMETERS: tuple[Parameter, ...] = (
         "Predict on the task's matrix (the paper) or on the sparse one.",
         str,
         choices=("task", "sparse"),
+        needs=({"method": ("joint",)},),
     ),
     Parameter(
         "dtype", "float32", "Arithmetic of training; predictions are float64.", str, choices=("float32", "float64")
+    ),
+    Parameter(
+        "device",
+        "cpu",
+        "Where the networks are trained: cpu, cuda, mps, cuda:1, ..., or auto (a GPU where there is one).",
+        str,
     ),
 )
 
 BY_NAME: dict[str, Parameter] = {parameter.name: parameter for parameter in PARAMETERS}
 
 
+@dataclass(frozen=True)
+class Settings:
+    """Every parameter's value as a fit uses it: what was set, and the recipe's where nothing was."""
+
+    method: MethodName
+    recipe: Literal["standard", "paper"]
+    n_members: int
+    n_layers: int
+    n_filters: int | Sequence[int]
+    order: int | Sequence[int]
+    readout: Literal["mean", "mlp", "both", "average"]
+    readout_width: int
+    batch_norm: bool
+    activation: str
+    l1_scale: float
+    l1_penalty: float | None
+    task_weight: float
+    coupling: float
+    ridge: float
+    spectral_bound: float | None
+    loss: Literal["absolute", "huber", "squared"]
+    l2_penalty: float
+    input_noise: float
+    learning_rate: float
+    batch_size: int
+    max_epochs: int
+    theta_every: int
+    theta_steps: int
+    task_steps: int
+    weight_steps: int
+    step1: Literal["exact", "paper"]
+    validation_fraction: float
+    patience: int
+    missing: Literal["error", "median"]
+    standardize: bool
+    standardize_target: bool
+    scale_shift: bool
+    predict_on: Literal["task", "sparse"]
+    dtype: Literal["float32", "float64"]
+    device: str
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the sparse matrix predicts; a VNN has none, its shift is the covariance."""
+        return self.predict_on == "sparse" and self.method != "vnn"
+
+    @property
+    def n_epochs(self) -> int:
+        """How many epochs a fit takes at most: those that polish a sparse graph come on top."""
+        polish = POLISH if self.sparse and self.method == "joint" and self.recipe == "standard" else 0.0
+        return round((1.0 + polish) * self.max_epochs)
+
+    @property
+    def readouts(self) -> list[str]:
+        """Each member's readout; with ``both`` the first half averages over the nodes and the second flattens them."""
+        n = self.n_members
+        return ["mean"] * (n - n // 2) + ["mlp"] * (n // 2) if self.readout == "both" else [self.readout] * n
+
+    @property
+    def widest(self) -> int:
+        """Most features a node carries after a layer."""
+        return self.n_filters if isinstance(self.n_filters, int) else max(self.n_filters)
+
+
+POLISH = 0.6
+"""So many epochs more than a dense fit has a sparse one, as a share of its number."""
+
+
+def settings_of(
+    parameters: Mapping[str, Any],
+    task: TaskName = "regression",
+    *,
+    own_network: bool = False,
+    name_of: Callable[[str], str] = str,
+) -> Settings:
+    """Check parameters and fill in the recipe's values: the one validator for Python, command line and TOML.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Values by name; what is not there has its default. Names that are no model parameter are ignored.
+    task : {"regression", "classification"}, default="regression"
+        What the target is: some parameters have an effect on one of the two only.
+    own_network : bool, default=False
+        Whether ``network`` makes the networks.
+    name_of : callable, default=str
+        How a parameter is called in a complaint; the command line has options.
+
+    Returns
+    -------
+    Settings
+        Typed values.
+
+    Raises
+    ------
+    InputError
+        One sentence for every value that is out of range, or that was set and has no effect.
+    """
+    values = settled(parameters)
+    given = {p.name: parameters.get(p.name, p.initial) for p in PARAMETERS}
+    wrong = [
+        f"{name_of(p.name)} {found}." for p in PARAMETERS if (found := p.complaint(given[p.name])) is not None
+    ] or _without_effect(values, task, own_network, name_of)
+    wrong = wrong or _contradictions(values, name_of)
+    if wrong:
+        raise InputError(" ".join(wrong))
+    return Settings(**{field.name: values[field.name] for field in fields(Settings)})
+
+
 def settled(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Every parameter's value: what is set, and the recipe's where nothing is."""
+    """Return every parameter's value, not checked: what is set, and the recipe's where nothing is."""
     recipe = parameters.get("recipe", BY_NAME["recipe"].default)
     given = {p.name: parameters.get(p.name, p.initial) for p in PARAMETERS}
     return {p.name: p.of(recipe) if p.by_recipe and given[p.name] is None else given[p.name] for p in PARAMETERS}
+
+
+def _without_effect(
+    values: Mapping[str, Any], task: TaskName, own_network: bool, name_of: Callable[[str], str]
+) -> list[str]:
+    """Complain of every parameter that was set away from its default and changes nothing."""
+    known = {**values, "task": task}
+    found = []
+    for p in PARAMETERS:
+        if values[p.name] == p.of(values["recipe"]):
+            continue
+        name = f"{name_of(p.name)}={values[p.name]!r}"
+        if p.of_network and own_network:
+            found.append(f"{name} has no effect with a network of your own: leave one of them out.")
+        elif p.needs and not any(all(known[k] in v for k, v in one.items()) for one in p.needs):
+            reasons = [k for k, v in p.needs[0].items() if known[k] not in v]
+            why = " and ".join(f"{name_of(k)}={known[k]!r}" if k != "task" else f"a {task}" for k in reasons)
+            other = " and ".join(_setting(name_of(k), p.needs[0][k]) for k in reasons if k != "task")
+            found.append(f"{name} has no effect with {why}: leave it out{f', or {other}' if other else ''}.")
+    return found
+
+
+def _setting(name: str, allowed: tuple[Any, ...]) -> str:
+    return f"leave {name} out" if allowed == (None,) else f"set {name}={allowed[0]!r}"
+
+
+def _contradictions(values: Mapping[str, Any], name_of: Callable[[str], str]) -> list[str]:
+    """Complain of values that are right one by one and cannot be had together."""
+    lengths = {
+        name_of(name): len(values[name]) for name in ("n_filters", "order") if not isinstance(values[name], Integral)
+    }
+    if values["n_layers"] != BY_NAME["n_layers"].default:
+        lengths[name_of("n_layers")] = values["n_layers"]
+    if len(set(lengths.values())) > 1 and any(not isinstance(values[n], Integral) for n in ("n_filters", "order")):
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        return [f"The network has a different number of layers by each of its parameters ({listed}): make them agree."]
+    return []

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from precisionnet.cli import console
 from precisionnet.cli.progress import fits, time_left
-from precisionnet.experiments.runner.running import Event
+from precisionnet.runner.run import Event
 
 PLAIN = ("--methods", "ridge,median", "--repeats", 2, "--jobs", 1)
 THEOREM = """
@@ -223,7 +223,7 @@ def test_reproduce_a_figure_from_a_file(precisionnet, small):
         (("theorm",), "did you mean 'theorem'"),
         (("nowhere.toml",), "nowhere.toml"),
         (("odd.toml",), "did you mean 'repeats'"),
-        (("adni",), "--data"),
+        (("adni",), "registered users only"),
         pytest.param(("small.toml", "--scheduler", "tcp://127.0.0.1:1"), "tcp://127.0.0.1:1", marks=pytest.mark.slow),
     ],
 )
@@ -370,7 +370,7 @@ def test_ctrl_c_keeps_what_is_finished(precisionnet, table, tmp_path):
     running.send_signal(signal.SIGINT)
     _, told = running.communicate(timeout=60)
     assert running.returncode != 0
-    assert "run the same command again to go on" in " ".join(told.split())
+    assert "run again to go on" in " ".join(told.split())
     assert "Traceback" not in told
     kept = rows_of(out)
     assert 1 <= len(kept) < 10

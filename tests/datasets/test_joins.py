@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from precisionnet.datasets import load_adni, load_ants, load_enigma, load_freesurfer, load_table
-from precisionnet.datasets.brain.atlases import DESIKAN
+from precisionnet.datasets.neuro.regions import DESIKAN
 from precisionnet.errors import InputError
 from tests.datasets.test_loaders import ADNI_ROWS, adni, aparc, label_table
 

@@ -16,7 +16,7 @@ from precisionnet.datasets import (
     load_participants,
     load_table,
 )
-from precisionnet.datasets.brain.atlases import ADNI_CODES, DESIKAN, DESTRIEUX, DKT
+from precisionnet.datasets.neuro.regions import ADNI_CODES, DESIKAN, DESTRIEUX, DKT
 from precisionnet.errors import InputError
 
 PEOPLE = ["sub-01", "sub-02", "sub-03"]

@@ -5,11 +5,20 @@ from __future__ import annotations
 import csv
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from precisionnet.datasets.brain.atlases import ADNI_CODES, DESIKAN, DESTRIEUX, DKT, LABELS
-from precisionnet.datasets.brain.regions import is_total, parse_region, reduce_regions, region_names
+from precisionnet.datasets.neuro.regions import (
+    ADNI_CODES,
+    DESIKAN,
+    DESTRIEUX,
+    DKT,
+    LABELS,
+    is_total,
+    parse_region,
+    reduce_regions,
+    region_names,
+)
 from precisionnet.errors import InputError
 
 
@@ -65,6 +74,7 @@ def test_other_names_are_neither(name):
     assert not is_total(name)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.text(max_size=200))
 def test_no_name_breaks_it(name):
     parse_region(name)

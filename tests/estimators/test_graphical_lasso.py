@@ -52,17 +52,22 @@ def edge_f1(found: np.ndarray) -> float:
 
 
 @pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([GraphicalLasso(), GraphicalLassoCV(l1_penalties=4, cv=3)])
+def test_check_estimator(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
     [
-        GraphicalLasso(),
         GraphicalLasso(covariance="oas", scale_free=True, warm_start=True, penalize_diagonal=True, n_reweights=1),
         GraphicalLasso(covariance="nonparanormal", missing="em"),
-        GraphicalLassoCV(l1_penalties=8),
         GraphicalLassoCV(selection="ebic", covariance="ledoit_wolf", missing="pairwise"),
         GraphicalLassoCV(selection="stars", **QUICK),
     ]
 )
-def test_check_estimator(estimator, check):
+def test_check_estimator_of_variants(estimator, check):
     check(estimator)
 
 
@@ -224,12 +229,42 @@ def test_warm_start_starts_at_the_fit_before():
     assert model.fit(X[:, :5]).precision_.shape == (5, 5)  # of another size: starts afresh
 
 
-def test_a_failed_fit_leaves_no_half_of_a_model():
-    model = GraphicalLasso(l1_penalty=0.2).fit(draw(50))
+@pytest.mark.parametrize("kind", [GraphicalLasso, GraphicalLassoCV])
+def test_a_failed_fit_leaves_nothing_behind(kind, monkeypatch):
+    model = kind()
+    before = dict(vars(model))
+    table = frame(50)
     with pytest.raises(InputError):
-        model.fit(np.ones((20, 3)))
-    assert not hasattr(model, "precision_")
-    assert not hasattr(model, "n_features_in_")
+        model.fit(table.assign(flat=1.0))
+    assert vars(model) == before
+    model.fit(table)
+    monkeypatch.setattr("precisionnet.precision.estimation.EstimationPlan.solve", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(table[["gene0", "gene1"]])
+    assert vars(model) == before
+    assert not any(hasattr(model, name) for name in ("precision_", "n_features_in_", "feature_names_in_"))
+
+
+def interrupt(*arguments, **options):
+    raise KeyboardInterrupt
+
+
+def test_the_graphical_lasso_needs_no_torch():
+    code = """
+import sys, precisionnet
+from precisionnet import GraphicalLasso, GraphicalLassoCV
+from precisionnet.estimators import EdgeTensors
+import precisionnet.precision
+print([name for name in ("torch", "matplotlib", "jinja2", "networkx", "pyarrow.dataset") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_no_zero_of_a_precision_is_negative():
+    model = GraphicalLasso(l1_penalty=0.2, scale_free=True, n_reweights=1).fit(draw(40))
+    assert (model.precision_ == 0).any()
+    assert not np.signbit(model.precision_[model.precision_ == 0]).any()
 
 
 def test_grid_search_uses_the_score():
@@ -370,7 +405,7 @@ def test_a_singular_covariance_without_a_penalty_is_explained():
         GraphicalLasso(l1_penalty=0).fit(draw(8))
     assert len(caught) == 1
     matrix = np.array([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]])
-    with pytest.warns(PrecisionNetWarning, match="negative eigenvalue -0.8: no rows have such a covariance") as caught:
+    with pytest.warns(PrecisionNetWarning, match="not a covariance: eigenvalue -0.8") as caught:
         GraphicalLasso(l1_penalty=0.05, covariance="precomputed").fit(matrix)
     assert len(caught) == 1
 

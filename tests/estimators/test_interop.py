@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from precisionnet import PNNRegressor
-from precisionnet.estimators import partial_correlations
+from precisionnet.precision import partial_correlations
 from tests.recipes import QUICK
 
 

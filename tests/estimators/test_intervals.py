@@ -15,6 +15,11 @@ from precisionnet.estimators.intervals import Calibration
 QUICK = {"max_epochs": 3, "n_filters": 4, "readout": "mean", "random_state": 0}
 
 
+def member_predictions(model, X):
+    """Each network's predictions in the target's units, (members, rows)."""
+    return model.fitted.outputs(np.asarray(X), lambda output: model.fitted.target.meaning(output).T).T
+
+
 @pytest.fixture(scope="module")
 def model(gaussian):
     return PNNRegressor(**QUICK).fit(gaussian.X, gaussian.y)
@@ -49,7 +54,7 @@ def test_the_standard_deviation_is_that_of_the_errors(many):
     assert 0.85 < ((y_new - prediction) / std).std() < 1.15
     assert model.oob_mae_ == pytest.approx(np.abs(y_new - prediction).mean(), rel=0.15)
 
-    members = model._y_scaler.inverse(model._member_outputs(X_new).numpy()[..., 0])
+    members = member_predictions(model, X_new)
     noise = np.mean((y - model.oob_prediction_) ** 2)
     np.testing.assert_allclose(std, np.sqrt(members.var(axis=0) + noise))
 
@@ -89,7 +94,7 @@ def test_a_calibration_with_whole_ties_and_no_error_at_all():
 
 
 def test_what_is_out_of_bag_is_what_the_member_that_left_it_out_says(gaussian, model):
-    members = model._y_scaler.inverse(model._member_outputs(gaussian.X).numpy()[..., 0])
+    members = member_predictions(model, gaussian.X)
     assert np.isfinite(model.oob_prediction_).all()
     nearest = np.abs(members - model.oob_prediction_).min(axis=0)
     np.testing.assert_allclose(nearest, 0.0, atol=1e-12)
@@ -142,7 +147,7 @@ def test_a_person_is_left_out_whole(gaussian):
     """Rows of one group are new to the same member: the residuals are honest about new people."""
     groups = np.repeat(np.arange(40), 3)
     model = PNNRegressor(**QUICK).fit(gaussian.X, gaussian.y, groups=groups)
-    members = model._y_scaler.inverse(model._member_outputs(gaussian.X).numpy()[..., 0])
+    members = member_predictions(model, gaussian.X)
     who = np.abs(members - model.oob_prediction_).argmin(axis=0).reshape(40, 3)
     assert (who == who[:, :1]).all()
 

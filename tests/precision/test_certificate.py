@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from precisionnet.linalg import into_spectral_box
 from precisionnet.precision import graphical_lasso, graphical_lasso_terms, sample_covariance
+from precisionnet.precision.admm import bounded_divergence
 from precisionnet.precision.certificate import (
     SparseSymmetric,
     divergence,
@@ -16,8 +17,7 @@ from precisionnet.precision.certificate import (
     exact_divergence,
     fitted_dual,
 )
-from precisionnet.precision.penalty import Penalty
-from precisionnet.precision.splitting import bounded_divergence
+from precisionnet.precision.objective import Penalty
 
 
 def by_rows(dense: np.ndarray) -> SparseSymmetric:

@@ -13,18 +13,16 @@ from sklearn.covariance import OAS, LedoitWolf
 from precisionnet.errors import InputError
 from precisionnet.linalg import psd_projection
 from precisionnet.precision import (
-    NormalScores,
-    RunningMoments,
+    StreamingMoments,
     em_covariance,
     estimate_covariance,
-    estimate_from_moments,
-    gaussian_score,
-    nearest_correlation,
     nonparanormal_correlation,
     pairwise_covariance,
     sample_covariance,
-    squared_distances,
 )
+from precisionnet.precision.covariance import NormalScores, nearest_correlation
+from precisionnet.precision.estimation import estimate_from_moments
+from precisionnet.precision.missing import gaussian_score, squared_distances
 
 
 def rows(n_samples: int, n: int, seed: int = 0) -> np.ndarray:
@@ -57,7 +55,7 @@ def relative(a: np.ndarray, b: np.ndarray) -> float:
 )
 def test_batches_give_the_covariance_of_all_rows(sizes, n, offset, seed):
     X = rows(sum(sizes) + 2, n, seed) * 10.0 ** (np.arange(n) - n // 2) + offset
-    moments = RunningMoments.empty(n).update(X[:2])
+    moments = StreamingMoments.empty(n).update(X[:2])
     for end, size in zip(np.cumsum(sizes) + 2, sizes, strict=True):
         moments = moments.update(X[end - size : end])
     assert moments.n == len(X)
@@ -68,7 +66,7 @@ def test_batches_give_the_covariance_of_all_rows(sizes, n, offset, seed):
 
 def test_one_row_at_a_time_far_from_zero_keeps_twelve_digits():
     X = np.round(rows(500, 4) * 2**20) / 2**20 + 2.0**26  # exact in float64, so that the answer is known
-    moments = RunningMoments.empty(4)
+    moments = StreamingMoments.empty(4)
     for row in X:
         moments = moments.update(row[None])
     assert relative(moments.covariance, sample_covariance(X - 2.0**26)) < 1e-12
@@ -76,7 +74,7 @@ def test_one_row_at_a_time_far_from_zero_keeps_twelve_digits():
 
 
 def test_an_update_leaves_the_state_before_it_alone():
-    before = RunningMoments.empty(3).update(rows(5, 3))
+    before = StreamingMoments.empty(3).update(rows(5, 3))
     scatter = before.scatter.copy()
     before.update(rows(4, 3, 1))
     assert before.n == 5
@@ -84,7 +82,7 @@ def test_an_update_leaves_the_state_before_it_alone():
     with pytest.raises(InputError, match="must have 3 columns"):
         before.update(np.ones((2, 4)))
     with pytest.raises(InputError, match="no rows yet"):
-        _ = RunningMoments.empty(2).covariance
+        _ = StreamingMoments.empty(2).covariance
 
 
 def test_nearest_correlation_is_a_correlation_and_nearest(rng):
@@ -308,7 +306,7 @@ def test_scale_free_shrinkage_does_not_depend_on_units(covariance):
 def test_moments_give_what_rows_give(covariance, options):
     X = rows(40, 4) + 1.0
     whole = estimate_covariance(X, covariance, **options)
-    batches = estimate_from_moments(RunningMoments.empty(4).update(X[:13]).update(X[13:]), covariance, **options)
+    batches = estimate_from_moments(StreamingMoments.empty(4).update(X[:13]).update(X[13:]), covariance, **options)
     np.testing.assert_allclose(batches.emp_cov, whole.emp_cov, rtol=1e-12)
     np.testing.assert_allclose(batches.location, whole.location, rtol=1e-12)
 

@@ -68,7 +68,7 @@ def check(problem: dict) -> str:
     return solved.status
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(problems)
 def test_random_problems(problem):
     check(problem)

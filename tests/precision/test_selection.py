@@ -7,12 +7,9 @@ import pytest
 
 from precisionnet.errors import InputError
 from precisionnet.precision import (
-    Recipe,
     adaptive_graphical_lasso,
     count_edges,
-    cross_validate,
     ebic,
-    edge_weights,
     graphical_lasso,
     graphical_lasso_path,
     partial_correlations,
@@ -21,7 +18,9 @@ from precisionnet.precision import (
     select_by_ebic,
     stars,
 )
-from precisionnet.precision.stability import stars_subsample_size
+from precisionnet.precision.estimation import EstimationPlan
+from precisionnet.precision.penalties import edge_weights
+from precisionnet.precision.selection import cross_validate, stars_subsample_size
 
 
 def chain(n: int, strength: float = 0.4) -> np.ndarray:
@@ -142,7 +141,7 @@ def test_the_number_of_workers_changes_no_bit():
     alone, together = (stars(X, [0.5, 0.3], n_subsamples=4, random_state=0, n_jobs=n) for n in (1, 2))
     np.testing.assert_array_equal(alone.instability, together.instability)
     splits = [(np.arange(50), np.arange(50, 100)), (np.arange(50, 100), np.arange(50))]
-    for a, b in zip(*(cross_validate(X, splits, Recipe(), 5, n_jobs=n) for n in (1, 2)), strict=True):
+    for a, b in zip(*(cross_validate(X, splits, EstimationPlan(), 5, n_jobs=n) for n in (1, 2)), strict=True):
         np.testing.assert_allclose(a.scores, b.scores, rtol=1e-13)  # the last bit depends on where memory lies
 
 
@@ -203,13 +202,13 @@ def test_partial_correlations_and_edges_are_read_off():
 def test_scale_free_solves_the_correlations():
     X = draw(TRUTH, 200, 0)
     units = 10.0 ** np.linspace(-3, 3, 20)
-    recipe = Recipe(scale_free=True, tol=1e-9)
+    plan = EstimationPlan(scale_free=True, tol=1e-9)
     plain, scaled = sample_covariance(X), sample_covariance(X * units)
-    a, b = recipe.solve(plain, 0.2), recipe.solve(scaled, 0.2)
+    a, b = plan.solve(plain, 0.2), plan.solve(scaled, 0.2)
     np.testing.assert_allclose(b.precision * np.outer(units, units), a.precision, rtol=1e-6, atol=1e-8)
     deviation = np.sqrt(np.diag(plain))
     as_matrix = graphical_lasso(plain, 0.2 * np.outer(deviation, deviation), tol=1e-9)
     np.testing.assert_allclose(a.precision, as_matrix.precision, atol=1e-5)
     assert a.objective == pytest.approx(as_matrix.objective, rel=1e-7)
-    assert recipe.l1_max(plain) == pytest.approx(recipe.l1_max(scaled))
-    np.testing.assert_allclose(recipe.solve(plain, 0.2, init=as_matrix.precision).precision, a.precision, atol=1e-5)
+    assert plan.l1_max(plain) == pytest.approx(plan.l1_max(scaled))
+    np.testing.assert_allclose(plan.solve(plain, 0.2, init=as_matrix.precision).precision, a.precision, atol=1e-5)

@@ -13,11 +13,11 @@ from precisionnet.linalg import extreme_eigenvalues
 from precisionnet.precision import (
     graphical_lasso,
     graphical_lasso_terms,
-    min_norm_subgradient,
     sample_covariance,
     sample_precision,
     spectral_bound,
 )
+from precisionnet.precision.objective import min_norm_subgradient
 
 
 def covariance(n: int, rows: int, seed: int) -> np.ndarray:
@@ -44,7 +44,7 @@ def assert_feasible(theta: np.ndarray, bound: float) -> None:
     np.linalg.cholesky(theta)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     n=st.integers(2, 12),
     rows=st.integers(3, 60),
@@ -203,12 +203,57 @@ def test_stopping_early_says_so():
         ({"coupling": np.array([1.0, 2.0]), "anchor": np.eye(2)}, "coupling must be a finite number"),
         ({"l1_penalty": [["a", "b"], ["c", "d"]]}, "matrix of numbers"),
         ({"coupling": "strong", "anchor": np.eye(2)}, "coupling must be a finite number"),
+        ({"emp_cov": np.eye(2) * 1e-320}, "variance below 1e-300 for variables 0, 1: .* rescale"),
+        ({"emp_cov": np.eye(2) * 1e-320, "spectral_bound": 1.0}, "variance below 1e-300"),
+        ({"emp_cov": np.eye(2) + 0j}, "emp_cov holds complex numbers: pass its real part"),
+        ({"emp_cov": [[1.0, 1j], [-1j, 1.0]]}, "emp_cov holds complex numbers"),
+        ({"l1_penalty": np.full((2, 2), 0.1 + 1j)}, "l1_penalty holds complex numbers"),
+        ({"l1_penalty": 0.1 + 1j}, "l1_penalty must be a finite number"),
+        ({"anchor": np.eye(2) + 0j, "coupling": 1.0}, "anchor holds complex numbers"),
+        ({"init": np.eye(2) + 0j}, "init holds complex numbers"),
+        ({"ridge": 1e300}, "ridge=1e.300 is so large .* lower it"),
+        ({"ridge": 1e300, "anchor": np.eye(2), "coupling": 1.0}, "ridge=1e.300 is so large .* lower it"),
+        ({"coupling": 1e300, "anchor": np.eye(2)}, "coupling=1e.300 is too large for float64: lower it"),
+        ({"coupling": 1e90, "anchor": 1e90 * np.eye(2)}, "coupling=1e.90 is too large .* beside this anchor"),
+        ({"spectral_bound": 1e-300}, "spectral_bound=1e-300 is too small for float64: raise it"),
+        ({"spectral_bound": 1e-30, "ridge": 1e-4}, "too small for float64 beside ridge=0.0001: raise it"),
     ],
 )
 def test_bad_input_is_named(change, sentence):
     arguments = {"emp_cov": np.eye(2), "l1_penalty": 0.1} | change
     with pytest.raises(InputError, match=sentence):
         graphical_lasso(arguments.pop("emp_cov"), arguments.pop("l1_penalty"), **arguments)
+
+
+def test_a_matrix_that_is_no_covariance_is_called_so():
+    for l1_penalty, options in ((0.1, {}), (0.0, {}), (0.1, {"penalize_diagonal": True})):
+        solved = graphical_lasso(np.array([[1.0, 5.0], [5.0, 1.0]]), l1_penalty, max_iter=50, **options)
+        assert solved.status == "indefinite"
+        assert "not a covariance: eigenvalue -4" in solved.message
+        assert "max_iter" not in solved.message
+        np.linalg.cholesky(solved.precision)
+    units = np.diag([1e-3, 1e-3, 1e3])  # seen in the variables' own units, not beside the largest eigenvalue
+    assert graphical_lasso(units @ [[1, 5, 0], [5, 1, 0], [0, 0, 1]] @ units, 0.0).status == "indefinite"
+    assert graphical_lasso([[1.0, 5.0], [5.0, 1.0]], 4.5).converged  # the penalty makes up for it
+    assert graphical_lasso(correlation(10, 15, 0), 0.01, max_iter=2).status == "max_iter"
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"spectral_bound": 0.5}, {"ridge": 10.0}, {"anchor": np.eye(8), "coupling": 1}]
+)
+def test_no_zero_is_negative(options):
+    solved = graphical_lasso(correlation(8, 40, 0), 0.3, **options)
+    assert (solved.precision == 0).any()
+    assert not np.signbit(solved.precision[solved.precision == 0]).any()
+
+
+def test_other_kinds_of_arrays_give_the_same_answer():
+    emp_cov = correlation(8, 40, 0)
+    frozen = emp_cov.copy()
+    frozen.flags.writeable = False
+    expected = graphical_lasso(emp_cov, 0.1).precision
+    for other in (frozen, np.asfortranarray(emp_cov), emp_cov.tolist(), emp_cov.astype(">f8")):
+        np.testing.assert_allclose(graphical_lasso(other, 0.1).precision, expected, rtol=1e-12)
 
 
 def test_sample_covariance_counts_weights_as_rows(rng):

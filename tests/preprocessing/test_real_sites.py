@@ -46,14 +46,21 @@ def halves(data_folder):
 MODELS = {"logistic": lambda: LogisticRegression(C=0.01, max_iter=500), "svc": SVC}
 
 
+@pytest.fixture(scope="module")
+def raw_scores(halves):
+    """How well each model tells the sites apart without ComBat."""
+    X, people, X_test, test = halves
+    made = {name: make_pipeline(StandardScaler(), model()).fit(X, people["site"]) for name, model in MODELS.items()}
+    return {name: model.score(X_test, test["site"]) for name, model in made.items()}
+
+
 @pytest.mark.data
 @pytest.mark.parametrize("model", list(MODELS))
-@pytest.mark.parametrize("kept", [[], ["sex", "dx"], ["sex", "dx", "age"]])
-def test_a_classifier_of_sites_falls_to_near_chance_on_test_rows(halves, model, kept):
+@pytest.mark.parametrize("kept", [[], ["sex", "dx", "age"]])
+def test_a_classifier_of_sites_falls_to_near_chance_on_test_rows(halves, raw_scores, model, kept):
     """Always guessing the largest site is right in 17 %. Measured: 64 % to 17 % (linear) and 74 % to 21 % (kernel)."""
     X, people, X_test, test = halves
     chance = test["site"].value_counts(normalize=True).max()
-    raw = make_pipeline(StandardScaler(), MODELS[model]()).fit(X, people["site"]).score(X_test, test["site"])
     combat = ComBat().fit(X, site=people["site"], covariates=people[kept] if kept else None)
     prepared = [
         combat.transform(rows, site=who["site"], covariates=who[kept] if kept else None)
@@ -61,7 +68,7 @@ def test_a_classifier_of_sites_falls_to_near_chance_on_test_rows(halves, model, 
     ]
     classifier = make_pipeline(StandardScaler(), MODELS[model]()).fit(prepared[0], people["site"])
     harmonised = classifier.score(prepared[1], test["site"])
-    assert raw > chance + 0.4
+    assert raw_scores[model] > chance + 0.4
     assert harmonised < chance + 0.08
 
 

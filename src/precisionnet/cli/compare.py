@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
     from precisionnet.datasets import Dataset
     from precisionnet.datasets.checks import Finding
-    from precisionnet.experiments.runner.jobs import Experiment
-    from precisionnet.experiments.runner.status import Status
     from precisionnet.report.experiment_page import ExperimentPage
+    from precisionnet.runner.jobs import Experiment
+    from precisionnet.runner.progress import Status
 
 QUICK_REPEATS, REPEATS = 2, 5
 
 
 def cohort_rows(cohort: str, folder: Path | None) -> tuple[Dataset, dict[str, str]]:
     """Return the rows of a known cohort, fetched where they are not in the folder, and what its page says of them."""
-    from precisionnet.experiments.paper.cohorts import cohort_about, load_cohort
+    from precisionnet.paper.cohorts import cohort_about, load_cohort
 
     with console.working(f"loading {cohort}"):
         data = load_cohort(cohort, folder)
@@ -55,9 +55,9 @@ def run_compare(
     about: Mapping[str, Any] | None = None,
 ) -> None:
     """Compare methods on a table; ``about`` is what the page says differently."""
-    from precisionnet.experiments.comparing import QUICK_GRID, compare_experiment
-    from precisionnet.experiments.config import Tuning
-    from precisionnet.experiments.methods.registry import quick_methods
+    from precisionnet.evaluation.comparison import compare_experiment
+    from precisionnet.evaluation.methods import QUICK_GRID, quick_methods
+    from precisionnet.evaluation.tuning import Tuning
 
     if methods is None and quick:
         methods = list(quick_methods(task))
@@ -97,7 +97,7 @@ def run_reproduce(
     quick: bool,
 ) -> None:
     """Run an experiment of the paper, or one written in a TOML file of the same form."""
-    from precisionnet.experiments.config import builtin, load_config
+    from precisionnet.paper.config import builtin, load_config
 
     is_file = what.endswith(".toml")
     config = load_config(Path(what) if is_file else builtin(what), quick)
@@ -105,7 +105,7 @@ def run_reproduce(
         config = replace(config, seed=seed)
     place = Path(out or f"results-{Path(what).stem if is_file else what}{'-quick' if quick else ''}")
     with console.working("preparing"):
-        from precisionnet.experiments.paper import build
+        from precisionnet.paper import build
 
         experiment = build(config, None if data is None else Path(data))
     expected = config.expected.get("quick" if quick else "full", "")
@@ -119,8 +119,8 @@ def _run_write_print(
 ) -> None:
     """Run the fits that are not stored yet, write the page and the figures, print the answer."""
     from precisionnet.cli.progress import fits
-    from precisionnet.experiments.runner.running import run_experiment
     from precisionnet.report.experiment_page import write_results
+    from precisionnet.runner.run import run_experiment
 
     experiment = replace(experiment, splits=_safe_splits(experiment.splits))
     try:
@@ -174,7 +174,7 @@ def _print_page(page: ExperimentPage, out: Path, told: Sequence[str]) -> None:
 
 def run_status(folder: str | None) -> None:
     """Print how far one experiment is, or every one below the current folder."""
-    from precisionnet.experiments.runner.status import results_folders, status
+    from precisionnet.runner.progress import results_folders, status
 
     if folder is not None:
         _print_status(Path(folder), status(Path(folder)), by_method=True)

@@ -12,15 +12,15 @@ import pandas as pd
 
 from precisionnet.cli import console
 from precisionnet.cli.messages import graph_sentence
+from precisionnet.cli.options import option_name
 from precisionnet.cli.progress import epochs
 from precisionnet.cli.tables import prediction_frame
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
 from precisionnet.estimators.files import is_model_folder
-from precisionnet.estimators.settings import Settings
-from precisionnet.experiments import METRIC_LABELS, HoldOut, measure
+from precisionnet.evaluation import METRIC_LABELS, HoldOut, measure
 from precisionnet.outputs import whole_folder
-from precisionnet.parameters import settled
+from precisionnet.parameters import settings_of
 from precisionnet.report import render
 from precisionnet.tables_out import write_table
 from precisionnet.types import TaskName
@@ -60,11 +60,10 @@ def fit_and_write(
     source: str,
 ) -> HoldOut:
     """Train and write the output folder, whole or not at all."""
-    settings = Settings(**settled(parameters))
-    settings.refuse_contradictions()
+    settings = settings_of(parameters, task, name_of=option_name)
     with whole_folder(out, is_ours=is_fit_output) as folder:
-        with epochs(settings.n_epochs) as on_epoch:
-            result = measure(data, task, parameters, seed=seed, test_fraction=test_fraction, on_epoch=on_epoch)
+        with epochs(settings.n_epochs) as callback:
+            result = measure(data, task, parameters, seed=seed, test_fraction=test_fraction, callbacks=[callback])
         result.model.save(folder / MODEL_FOLDER)
         write_table(_predictions(result, data.X.index), folder / PREDICTIONS)
         with warnings.catch_warnings():

@@ -13,12 +13,12 @@ from typing import Annotated, Any
 import typer
 
 from precisionnet.errors import InputError, ModelFileError
-from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter
+from precisionnet.parameters import PARAMETERS, Parameter, settings_of
 
 FORMATS = "[auto|freesurfer|ants|adni|enigma|participants|regions|table]"
 WRITERS = (".csv", ".tsv", ".parquet")
 COHORTS = ("abide", "ants", "adni")
-"""What ``compare`` takes in the place of a table; as ``experiments.config_data`` has them."""
+"""What ``compare`` takes in the place of a table; as ``paper.config`` has them."""
 
 # Tables.
 Tables = Annotated[list[str], typer.Argument(metavar="TABLE", help="csv, tsv, parquet or xlsx; several are joined.")]
@@ -110,11 +110,13 @@ def load_options(
 
 
 def check_parameters(parameters: dict[str, Any]) -> None:
-    """Refuse a model parameter out of its range, by the name of its option."""
-    for name, value in parameters.items():
-        complaint = BY_NAME[name].complaint(value)
-        if complaint is not None:
-            raise InputError(f"--{name.replace('_', '-')} {complaint}.")
+    """Refuse model parameters out of their range or without effect, all at once, by the names of their options."""
+    settings_of(parameters, name_of=option_name)
+
+
+def option_name(parameter: str) -> str:
+    """Return the option by which a model parameter is given."""
+    return f"--{parameter.replace('_', '-')}"
 
 
 def check_task(task: str) -> None:

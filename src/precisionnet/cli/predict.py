@@ -12,9 +12,9 @@ import pandas as pd
 from precisionnet.cli import console
 from precisionnet.cli.tables import named_by_measure, prediction_frame
 from precisionnet.datasets import Dataset, load_table, refuse_bad_numbers
-from precisionnet.datasets.brain.regions import parse_region
-from precisionnet.datasets.files.tables import read_header
-from precisionnet.datasets.loading.formats import OF_REGIONS, recognise
+from precisionnet.datasets.neuro.formats import OF_REGIONS, recognise
+from precisionnet.datasets.neuro.regions import parse_region
+from precisionnet.datasets.table_files import read_header
 from precisionnet.errors import InputError, printable, some
 from precisionnet.estimators import load
 from precisionnet.estimators.checks import column_names

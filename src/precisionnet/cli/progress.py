@@ -21,7 +21,7 @@ from rich.text import Text
 from precisionnet.cli import console
 
 if TYPE_CHECKING:
-    from precisionnet.experiments.runner.running import Event
+    from precisionnet.runner.run import Event
 
 QUIET_SECONDS = 30.0
 """Without a terminal, at most one line in so many seconds."""

@@ -14,7 +14,7 @@ import pandas as pd
 from precisionnet.cli import console
 from precisionnet.datasets import Dataset, check_target, guess_task, load_table, refuse_unusable
 from precisionnet.datasets.checks import Finding, check_dataset
-from precisionnet.datasets.columns import MIN_ROWS
+from precisionnet.datasets.validation import MIN_ROWS
 from precisionnet.errors import InputError
 from precisionnet.types import TaskName
 

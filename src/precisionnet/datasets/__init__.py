@@ -1,17 +1,17 @@
 """Tables: loaded from files, fetched from public sources, or drawn; and checked before anything is fitted."""
 
-from precisionnet.datasets.columns import check_target, guess_task, refuse_bad_numbers, refuse_unusable
+from precisionnet.datasets.batches import iter_batches
 from precisionnet.datasets.dataset import Dataset, Split
-from precisionnet.datasets.drawn.synthetic import (
+from precisionnet.datasets.neuro.loaders import load_adni, load_ants, load_enigma, load_freesurfer, load_participants
+from precisionnet.datasets.public.cohorts import fetch_abide, fetch_ants_mindboggle
+from precisionnet.datasets.synthetic import (
     SyntheticDataset,
     make_gaussian_classification,
     make_gaussian_regression,
     make_sparse_precision,
 )
-from precisionnet.datasets.files.streaming import iter_batches
-from precisionnet.datasets.loading.any_table import load_table
-from precisionnet.datasets.loading.loaders import load_adni, load_ants, load_enigma, load_freesurfer, load_participants
-from precisionnet.datasets.public.cohorts import fetch_abide, fetch_ants_mindboggle
+from precisionnet.datasets.tables import load_table
+from precisionnet.datasets.validation import check_target, guess_task, refuse_bad_numbers, refuse_unusable
 
 __all__ = [
     "Dataset",

@@ -1,13 +1,32 @@
-"""scikit-learn's face of the method."""
+"""The method as scikit-learn estimators.
 
-from precisionnet.estimators.classifier import PNNClassifier
-from precisionnet.estimators.files import load
-from precisionnet.estimators.graphical_lasso import GraphicalLasso
-from precisionnet.estimators.graphical_lasso_cv import GraphicalLassoCV
-from precisionnet.estimators.interop import EdgeTensors
-from precisionnet.estimators.regressor import PNNRegressor
-from precisionnet.estimators.sparsity import SparsityCurve, sparsity_curve
-from precisionnet.precision import partial_correlations
+Names are imported when they are first used: the graphical lasso needs no torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from precisionnet.estimators.classifier import PNNClassifier
+    from precisionnet.estimators.files import load
+    from precisionnet.estimators.graphical_lasso import GraphicalLasso
+    from precisionnet.estimators.graphical_lasso_cv import GraphicalLassoCV
+    from precisionnet.estimators.interop import EdgeTensors
+    from precisionnet.estimators.regressor import PNNRegressor
+    from precisionnet.estimators.sparsity import SparsityCurve, sparsity_curve
+
+_MODULES = {
+    "EdgeTensors": "precisionnet.estimators.interop",
+    "GraphicalLasso": "precisionnet.estimators.graphical_lasso",
+    "GraphicalLassoCV": "precisionnet.estimators.graphical_lasso_cv",
+    "PNNClassifier": "precisionnet.estimators.classifier",
+    "PNNRegressor": "precisionnet.estimators.regressor",
+    "SparsityCurve": "precisionnet.estimators.sparsity",
+    "load": "precisionnet.estimators.files",
+    "sparsity_curve": "precisionnet.estimators.sparsity",
+}
 
 __all__ = [
     "EdgeTensors",
@@ -17,6 +36,15 @@ __all__ = [
     "PNNRegressor",
     "SparsityCurve",
     "load",
-    "partial_correlations",
     "sparsity_curve",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

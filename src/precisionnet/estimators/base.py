@@ -1,76 +1,45 @@
-"""What the regressor and the classifier share: checks, scaling, the fit and the forward pass."""
+"""What the regressor and the classifier share: parameters, the fit, the fitted model and its attributes."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable
-from numbers import Integral, Real
+import sys
+from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
-from threading import Lock
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-import pandas as pd
-import torch
-from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-from torch import Tensor
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
-from precisionnet.estimators.checks import (
-    column_names,
-    group_codes,
-    refuse_bad_values,
-    refuse_few_rows,
-    refuse_text_columns,
-    warn_about_columns,
-    warn_about_scale,
-)
-from precisionnet.estimators.fitting import Fitting
+from precisionnet.errors import InputError
+from precisionnet.estimators.checks import Rows, names_of, number_rows, refuse_bad_values
+from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.interop import GraphInterop
-from precisionnet.estimators.intervals import Unseen
-from precisionnet.estimators.members import member_readouts
-from precisionnet.estimators.rows import Table, canonical, canonical_with_places, fill, is_constant
-from precisionnet.estimators.settings import Settings
-from precisionnet.joint import HistoryRow, Problem, Rows
-from precisionnet.nn import PrecisionNetwork
-from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter, settled
-from precisionnet.precision import sample_covariance, spectral_bound
-from precisionnet.types import FloatArray, IndexArray
+from precisionnet.estimators.preparation import TrainingData, prepare
+from precisionnet.estimators.training import NetworkFactory, TrainingRun, train
+from precisionnet.joint import Callback, GlassoCache, HistoryRow
+from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter, Settings, settings_of
+from precisionnet.threads import limited_threads
+from precisionnet.types import FloatArray, TaskName
 
-_PREDICT_ROWS = 8192
-"""Rows a forward pass takes at once, so that memory does not grow with the table."""
-
-_RNG_LOCK = Lock()
-"""torch's layers draw their first weights from the process's generator, which is borrowed for that moment."""
+Kind = TypeVar("Kind", bound=type)
 
 
-def _constraint(parameter: Parameter) -> list[Any]:
-    """The parameter's range in scikit-learn's words, for its uniform error sentence."""
-    allowed: list[Any]
-    if parameter.choices:
-        allowed = [StrOptions(set(parameter.choices))]
-    elif parameter.kind is bool:
-        allowed = ["boolean"]
-    else:
-        number = Integral if parameter.kind is int else Real
-        low, high = parameter.kind(parameter.low), None if np.isinf(parameter.high) else parameter.kind(parameter.high)
-        allowed = [Interval(number, low, high, closed=parameter.closed)]
-    return [*allowed, None] if parameter.optional or parameter.by_recipe else allowed
+def _of_fitted(path: str, doc: str) -> Any:
+    """Return a property that shows part of the fitted model; before ``fit`` there is no such attribute."""
+    part = attrgetter(path)
+
+    def get(self: BasePNN) -> Any:
+        return part(self.fitted)
+
+    return property(get, doc=doc)
 
 
 class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
-    """A Precision Neural Network behind scikit-learn's face.
+    """A Precision Neural Network as a scikit-learn estimator; subclasses say what is predicted."""
 
-    Subclasses say what a target is (``_encode_target``), what is lost on it (``_task_loss``, ``_metric``) and what an
-    output means (``predict``).
-    """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{parameter.name: _constraint(parameter) for parameter in PARAMETERS},
-        "random_state": ["random_state"],
-    }
+    _task: ClassVar[TaskName]
 
     def __init__(
         self,
@@ -79,10 +48,11 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         recipe: str = BY_NAME["recipe"].initial,
         n_members: int | None = BY_NAME["n_members"].initial,
         n_layers: int = BY_NAME["n_layers"].initial,
-        n_filters: int = BY_NAME["n_filters"].initial,
-        order: int | None = BY_NAME["order"].initial,
+        n_filters: int | Sequence[int] = BY_NAME["n_filters"].initial,
+        order: int | Sequence[int] | None = BY_NAME["order"].initial,
         readout: str | None = BY_NAME["readout"].initial,
         readout_width: int | None = BY_NAME["readout_width"].initial,
+        batch_norm: bool = BY_NAME["batch_norm"].initial,
         activation: str = BY_NAME["activation"].initial,
         l1_scale: float = BY_NAME["l1_scale"].initial,
         l1_penalty: float | None = BY_NAME["l1_penalty"].initial,
@@ -109,6 +79,12 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         scale_shift: bool = BY_NAME["scale_shift"].initial,
         predict_on: str = BY_NAME["predict_on"].initial,
         dtype: str = BY_NAME["dtype"].initial,
+        device: str = BY_NAME["device"].initial,
+        network: NetworkFactory | None = None,
+        callbacks: Sequence[Callback] | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int | bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.method = method
@@ -119,6 +95,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         self.order = order
         self.readout = readout
         self.readout_width = readout_width
+        self.batch_norm = batch_norm
         self.activation = activation
         self.l1_scale = l1_scale
         self.l1_penalty = l1_penalty
@@ -145,46 +122,19 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         self.scale_shift = scale_shift
         self.predict_on = predict_on
         self.dtype = dtype
+        self.device = device
+        self.network = network
+        self.callbacks = callbacks
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
-
-    medians_: FloatArray | None
-    _oob_errors: ClassVar[tuple[str, ...]]
-    """Names of the attributes with an error on rows left out."""
-    networks_: list[PrecisionNetwork]
-    """The fitted networks, one a member."""
 
     @property
     def settings(self) -> Settings:
-        """Every parameter's value: what was set, and the recipe's where nothing was."""
-        return Settings(**settled(self.get_params(deep=False)))
+        """Every parameter's value as a fit uses it, checked."""
+        return settings_of(self.get_params(deep=False), self._task, own_network=self.network is not None)
 
-    @abstractmethod
-    def _encode_target(self, y: Any, weight: FloatArray) -> FloatArray:
-        """Check the target of the rows that carry weight; return it as numbers."""
-
-    @abstractmethod
-    def _encode_known_target(self, y: Any) -> FloatArray:
-        """The target of other rows, as the same numbers."""
-
-    @abstractmethod
-    def _task_loss(self, output: Tensor, y: Tensor, weight: Tensor) -> Tensor:
-        """L_task of the paper: weighted mean over rows."""
-
-    @abstractmethod
-    def _metric(self, output: Tensor, y: Tensor, weight: Tensor) -> float:
-        """What the history shows beside the loss, in the target's own units."""
-
-    @property
-    @abstractmethod
-    def _n_outputs(self) -> int: ...
-
-    def _fit_target_scaler(self, table: Table) -> None:
-        """Only a regression target is scaled."""
-
-    def _target_tensor(self, y: FloatArray) -> Tensor:
-        return torch.from_numpy(y)
-
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self,
         X: Any,
@@ -194,169 +144,197 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         X_val: Any = None,
         y_val: Any = None,
         groups: Any = None,
-        on_epoch: Callable[[HistoryRow], object] | None = None,
     ) -> Self:
-        """Learn the precision matrix and the network.
+        """Learn the precision matrix and the networks.
 
         Parameters
         ----------
-        X : (n_samples, n_features) array or data frame of numbers.
-        y : the target.
-        sample_weight : how often each row counts; 2 is the same as the row standing there twice, so the sum of the
-            weights is the number of rows that the l1 penalty sees.
-        X_val, y_val : rows to choose the epoch on; by default ``validation_fraction`` of the rows is set aside.
-        groups : whose row it is, one label a row; rows of one group never face each other across the validation split.
-        on_epoch : called with each epoch's row of ``history_``, for a progress display.
+        X : array-like of shape (n_samples, n_features)
+            Numbers; a data frame keeps its column names.
+        y : array-like of shape (n_samples,)
+            The target.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts; 2 is the same as the row standing there twice, so the sum of the weights is the
+            number of rows that the l1 penalty sees.
+        X_val : array-like of shape (n_validation, n_features), optional
+            Rows to choose the epoch on; by default ``validation_fraction`` of the rows is set aside.
+        y_val : array-like of shape (n_validation,), optional
+            Their target.
+        groups : array-like of shape (n_samples,), optional
+            Whose row it is, one label per row; rows of one group never face each other across a split.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
         """
-        try:
-            fitting = Fitting(self, X, y, sample_weight, X_val=X_val, y_val=y_val, groups=groups)
-            with fitting.threads():
-                while not fitting.done:
-                    row = fitting.advance()
-                    if on_epoch is not None:
-                        on_epoch(row)
-            fitting.finish()
-        except BaseException:
-            self._forget()  # a failed fit leaves no half of a model behind
-            raise
+        before = self.__dict__.pop("_fitted", None)  # a fit that fails leaves no model, and none of another table
+        settings, data = self._prepared(X, y, sample_weight, X_val=X_val, y_val=y_val, groups=groups)
+        self._fitted = train(
+            data,
+            settings,
+            network=self.network,
+            callbacks=self._callbacks(),
+            n_jobs=self.n_jobs,
+            resume=before if self.warm_start else None,
+        )
         return self
 
-    def _forget(self) -> None:
-        given = self.get_params(deep=False)
-        fitted = [name for name in vars(self) if name.endswith("_") or name in ("_x_scaler", "_y_scaler")]
-        for name in fitted:
-            if name not in given:
-                delattr(self, name)
+    def start_training(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        groups: Any = None,
+        cache: GlassoCache | None = None,
+        resume: Fitted | None = None,
+    ) -> TrainingRun:
+        """Prepare a fit that goes on epoch by epoch; ``keep`` takes what it came to.
 
-    def _checked_table(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any
-    ) -> tuple[Table, IndexArray, np.random.RandomState]:
-        """The canonical rows, which of them each given row became, and the generator of the fit."""
-        refuse_text_columns(X)
-        self.target_name_ = str(y.name) if isinstance(y, pd.Series) and y.name is not None else None
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, **self._target_checks)
-        refuse_bad_values(X, column_names(self), self.missing)
-        self.n_missing_ = np.isnan(X).sum(axis=0)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        encoded = self._encode_target(y, weight)
-        table, places = canonical_with_places(X, encoded, weight, group_codes(groups, len(X)))
-        refuse_few_rows(len(table))
-        return table, places, check_random_state(self.random_state)
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            As for ``fit``; so are ``y``, ``X_val``, ``y_val`` and ``groups``.
+        y : array-like of shape (n_samples,)
+            The target.
+        X_val : array-like of shape (n_validation, n_features), optional
+            Rows to choose the epoch on.
+        y_val : array-like of shape (n_validation,), optional
+            Their target.
+        groups : array-like of shape (n_samples,), optional
+            Whose row it is.
+        cache : GlassoCache, optional
+            Shared by fits on the same rows, which then solve each graphical lasso once.
+        resume : Fitted, optional
+            A fitted model of the same networks and rows, with another penalty, that this one goes on from.
 
-    def _checked_validation(self, X: Any, y: Any) -> Table:
-        refuse_text_columns(X)
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, reset=False, **self._target_checks)
-        refuse_bad_values(X, column_names(self), self.missing)
-        return canonical(X, self._encode_known_target(y), np.ones(len(X)))
-
-    _target_checks: ClassVar[dict[str, Any]] = {}
-
-    def _problem(self, training: Table, seed: int) -> Problem:
-        standard = self._x_scaler.transform(training.X)
-        emp_cov = sample_covariance(standard, training.weight)
-        # A constant column has no variance, or rounding's: as a node of ordinary variance it stays without edges.
-        constant = np.flatnonzero(is_constant(training.X, training.weight))
-        others = np.delete(np.diag(emp_cov), constant)
-        emp_cov[constant] = emp_cov[:, constant] = 0.0
-        emp_cov[constant, constant] = others.mean() if len(others) else 1.0
-        warn_about_columns(emp_cov, constant, column_names(self), len(training))
-        if not self.standardize:
-            warn_about_scale(emp_cov)
-        rate = float(np.sqrt(np.log(self.n_features_in_) / training.weight.sum()))
-        settings = self.settings
-        return Problem(
-            network=self._new_network(seed, member_readouts(settings)[0]),
-            rows=self._rows(training),
-            task_loss=self._task_loss,
-            emp_cov=emp_cov,
-            l1_penalty=settings.l1_scale * rate if settings.l1_penalty is None else settings.l1_penalty,
-            task_weight=settings.task_weight,
-            coupling=settings.coupling if settings.method == "joint" else 0.0,  # the others have one matrix
-            ridge=settings.ridge,
-            spectral_bound=spectral_bound(emp_cov) if settings.spectral_bound is None else settings.spectral_bound,
-            l2_penalty=settings.l2_penalty,
-            scale_shift=settings.scale_shift,
+        Returns
+        -------
+        TrainingRun
+            To be advanced.
+        """
+        settings, data = self._prepared(X, y, None, X_val=X_val, y_val=y_val, groups=groups)
+        return TrainingRun(
+            data,
+            settings,
+            network=self.network,
+            callbacks=self._callbacks(),
+            n_jobs=self.n_jobs,
+            resume=resume,
+            cache=cache,
         )
 
-    def standard_units(self, X: Any) -> FloatArray:
-        """Rows as the network sees them: with ``standardize``, in standard deviations from the training rows' mean."""
-        check_is_fitted(self)
-        return self._x_scaler.transform(np.asarray(X, dtype=np.float64))
+    def keep(self, fitted: Fitted) -> Self:
+        """Become the fitted model.
 
-    @property
-    def precision_in_units_(self) -> FloatArray:
-        """The sparse precision of the features as the table has them: theta_ij / (scale_i scale_j)."""
-        check_is_fitted(self)
-        scale = self._x_scaler.scale
-        return self.precision_ / np.outer(scale, scale)
+        Parameters
+        ----------
+        fitted : Fitted
+            What ``TrainingRun.finish`` returned, or what was read from a file.
 
-    def _new_network(self, seed: int, readout: str) -> PrecisionNetwork:
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._fitted = fitted
+        return self
+
+    def _prepared(self, X: Any, y: Any, sample_weight: Any, **rows: Any) -> tuple[Settings, TrainingData]:
         settings = self.settings
-        with _RNG_LOCK, torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            network = PrecisionNetwork(
-                self.n_features_in_,
-                n_outputs=self._n_outputs,
-                n_layers=settings.n_layers,
-                n_filters=settings.n_filters,
-                order=settings.order,
-                readout=readout,  # type: ignore[arg-type]
-                readout_width=settings.readout_width,
-                activation=settings.activation,
-            )
-        return network.to(getattr(torch, self.dtype))
+        fraction = settings.validation_fraction
+        if rows["X_val"] is not None and fraction != BY_NAME["validation_fraction"].of(settings.recipe):
+            raise InputError(f"validation_fraction={fraction:g} has no effect where X_val is given: leave one out.")
+        with limited_threads(1):
+            data = prepare(self, self._task, settings, X, y, sample_weight, random_state=self.random_state, **rows)
+        return settings, data
 
-    def _rows(self, table: Table) -> Rows:
-        dtype = getattr(torch, self.dtype)
-        x = torch.from_numpy(self._x_scaler.transform(table.X)).to(dtype).unsqueeze(-1)
-        y = self._target_tensor(table.y)
-        return Rows(x, y.to(dtype) if y.is_floating_point() else y, torch.from_numpy(table.weight).to(dtype))
+    def _callbacks(self) -> list[Callback]:
+        callbacks = list(self.callbacks or ())
+        wrong = [callback for callback in callbacks if not callable(callback)]
+        if wrong:
+            raise InputError(f"callbacks must be functions of one argument, the epoch's row, got {wrong[0]!r}.")
+        return [*callbacks, _print_row] if self.verbose else callbacks
 
-    @abstractmethod
-    def _keep_out_of_bag(self, output: FloatArray, unseen: Unseen, places: IndexArray) -> None:
-        """Out-of-bag predictions and errors, from the outputs on rows not seen in training."""
-
-    @abstractmethod
-    def _out_of_bag_errors(self, y: Any) -> FloatArray:
-        """Of each row given to fit that a member left out."""
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fitted")
 
     @property
-    def network_(self) -> PrecisionNetwork:
+    def fitted(self) -> Fitted:
+        """The fitted model, one frozen object; refused before ``fit``."""
+        check_is_fitted(self)
+        return self._fitted
+
+    precision_ = _of_fitted("precision", "Sparse precision theta of the standardised features; its zeros are exact.")
+    task_precision_ = _of_fitted("task_precision", "Task-aware matrix that the networks run on: their mean.")
+    covariance_ = _of_fitted("covariance", "Sample covariance of the standardised training rows.")
+    history_ = _of_fitted("history", "Data frame with one row per epoch: terms of the objective, losses, errors.")
+    networks_ = _of_fitted("networks", "The fitted networks, one per member.")
+    shifts_ = _of_fitted("shifts", "The matrix each network runs on, scaled as it uses it.")
+    l1_penalty_ = _of_fitted("l1_penalty", "The l1 penalty that was used.")
+    spectral_bound_ = _of_fitted("spectral_bound", "The bound on the eigenvalues that was used.")
+    n_rows_ = _of_fitted("n_rows", "Rows given to fit: ``training`` and ``validation``.")
+    best_epoch_ = _of_fitted("best_epoch", "The epoch that was kept.")
+    n_missing_ = _of_fitted("n_missing", "Missing values per column in the rows given to fit.")
+    medians_ = _of_fitted("medians", "What takes the place of missing values; None where they are refused.")
+    target_name_ = _of_fitted("target_name", "Name of the target, where it had one.")
+    n_features_in_ = _of_fitted("n_features", "Number of columns.")
+    oob_row_ids_ = _of_fitted("out_of_fold.row_ids", "Index of the rows given to fit, for the out-of-bag predictions.")
+
+    @property
+    def n_iter_(self) -> int:
+        """Epochs that were run."""
+        return len(self.fitted.history)
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the columns, where the table had any."""
+        names = self.fitted.column_names
+        if names is None:
+            raise AttributeError("the table had no column names")
+        return np.array(names, dtype=object)
+
+    @property
+    def network_(self) -> Any:
         """The fitted network; the first one of an ensemble."""
-        check_is_fitted(self, "networks_")
-        return self.networks_[0]
+        return self.fitted.networks[0]
 
     @property
     def shift_(self) -> FloatArray:
         """The matrix the fitted network runs on, scaled as it uses it; the first member's of an ensemble."""
-        check_is_fitted(self, "networks_")
-        shift: FloatArray = self.shifts_[0]
+        shift: FloatArray = self.fitted.shifts[0]
         return shift
 
-    def _member_outputs(self, X: Any) -> Tensor:
-        """The networks' raw outputs for new rows, (members, rows, outputs), float64."""
-        check_is_fitted(self)
-        refuse_text_columns(X)
-        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
-        refuse_bad_values(X, column_names(self), "error" if self.medians_ is None else "median")
-        if self.medians_ is not None:
-            X = fill(X, self.medians_)
-        return torch.stack([self._forward(index, X) for index in range(len(self.networks_))])
+    @property
+    def precision_in_units_(self) -> FloatArray:
+        """Sparse precision of the features in the table's units: theta_ij / (scale_i scale_j)."""
+        scale = self.fitted.scaler.scale
+        return self.fitted.precision / np.outer(scale, scale)
 
-    def _forward(self, index: int, X: FloatArray) -> Tensor:
-        """One network's raw outputs for rows without gaps, (rows, outputs), float64."""
-        network, shift = self.networks_[index], torch.from_numpy(self.shifts_[index])
-        x = torch.from_numpy(self._x_scaler.transform(X)).unsqueeze(-1)
-        with torch.no_grad():
-            return torch.cat([network(part, shift) for part in torch.split(x, _PREDICT_ROWS)])
+    def standard_units(self, X: Any) -> FloatArray:
+        """Return rows as the networks see them.
 
-    def _output(self, X: Any) -> FloatArray:
-        """The ensemble's raw output for new rows: the members' mean.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows in the table's units.
 
-        Of classes that is the geometric mean of their probabilities, in which a member that is not sure has little say.
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            With ``standardize``, standard deviations from the training rows' mean.
         """
-        output: FloatArray = self._member_outputs(X).mean(dim=0).numpy()
-        return output
+        return self.fitted.scaler.transform(np.asarray(X, dtype=np.float64))
+
+    def _checked_rows(self, X: Any) -> Rows:
+        """Return new rows as numbers, NaN only where the model knows what to put there."""
+        fitted = self.fitted
+        rows = number_rows(self, X)
+        missing = "error" if fitted.medians is None else "median"
+        refuse_bad_values(rows, names_of(fitted.column_names, fitted.n_features), missing)
+        return rows
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -364,7 +342,56 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def save(self, folder: str | Path) -> None:
-        """Write the fitted model to ``folder`` (``model.safetensors`` and ``model.json``), whole or not at all."""
+        """Write the fitted model into a folder, in one step: a reader finds the old model or the new one.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Where the model goes; it is made where it is missing.
+        """
         from precisionnet.estimators.files import save
 
         save(self, folder)
+
+
+def _print_row(row: HistoryRow) -> None:
+    """Print one line per epoch, for ``verbose``."""
+    held_out = row["validation_loss"]
+    shown = "" if np.isnan(held_out) else f", held-out loss {held_out:.4g}"
+    print(f"epoch {int(row['epoch'])}: training loss {row['train_loss']:.4g}{shown}", file=sys.stdout, flush=True)
+
+
+RUNNING = """network : callable, default=None
+    ``network(n_nodes, n_outputs)`` returns a torch module called as ``module(x, shift)``, x of shape (batch, nodes, 1);
+    it is trained in place of a ``PrecisionNetwork``.
+callbacks : sequence of callable, default=None
+    Called after each epoch with its row of ``history_``, a dictionary.
+warm_start : bool, default=False
+    Start ``fit`` at the networks and matrices of the fit before.
+n_jobs : int, default=None
+    Workers that share the members, as joblib counts them; the result is the same to the last bit.
+verbose : bool or int, default=False
+    Print one line per epoch.
+random_state : int, RandomState instance or None, default=None
+    Seed of the splits, the first weights, the order of rows and the noise."""
+
+
+def documented(kind: Kind) -> Kind:
+    """Put every parameter into the class's docstring, from the one table of them."""
+    lines = "\n".join(_documentation(parameter) for parameter in PARAMETERS) + "\n" + RUNNING
+    indented = "\n".join(f"    {line}" if line else line for line in lines.splitlines())
+    assert kind.__doc__ is not None
+    kind.__doc__ = kind.__doc__.replace("    {parameters}", indented)
+    return kind
+
+
+def _documentation(parameter: Parameter) -> str:
+    kinds = {int: "int", float: "float", bool: "bool", str: "str"}
+    kind = f"{{{', '.join(map(repr, parameter.choices))}}}" if parameter.choices else kinds[parameter.kind]
+    kind += " or sequence of int" if parameter.listed else ""
+    text = parameter.help
+    if parameter.by_recipe:
+        text += f" None: {parameter.default!r}, in the paper's recipe {parameter.paper!r}."
+    if parameter.needs:
+        text += f" Only for {parameter.where()}."
+    return f"{parameter.name} : {kind}, default={parameter.initial!r}\n    {text}"

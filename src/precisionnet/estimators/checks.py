@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.validation import validate_data
 
 from precisionnet.errors import InputError, PrecisionNetWarning, some
 from precisionnet.linalg import LARGEST
-from precisionnet.types import FloatArray, IndexArray
+from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 MIN_ROWS = 4
 
 
+def names_of(names: Sequence[Any] | None, n_features: int) -> list[str]:
+    """Return the table's own column names, or x0, x1, ... where it had none."""
+    return [f"x{i}" for i in range(n_features)] if names is None else [str(name) for name in names]
+
+
 def column_names(estimator: Any) -> list[str]:
-    """The table's own column names, or x0, x1, ... where it had none."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return [f"x{i}" for i in range(estimator.n_features_in_)] if names is None else [str(name) for name in names]
+    """Return the column names of a fitted estimator."""
+    return names_of(getattr(estimator, "feature_names_in_", None), estimator.n_features_in_)
 
 
 def refuse_text_columns(X: Any) -> None:
@@ -44,15 +49,72 @@ def refuse_text_columns(X: Any) -> None:
             )
 
 
-def refuse_bad_values(X: FloatArray, names: Sequence[str], missing: str = "error") -> None:
-    """NaN (unless ``missing`` says what takes its place), infinity, huge values, too few columns."""
+CHECKED_ROWS = 8192
+"""Rows looked at together, so that a check needs no memory of the table's size."""
+
+
+class NumberRows:
+    """A table whose rows become float64 when they are asked for, so that no second table is made.
+
+    Parameters
+    ----------
+    X : DataFrame or ndarray of shape (n_samples, n_features)
+        Numbers of any kind.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._rows = X.iloc if isinstance(X, pd.DataFrame) else X
+        self.shape: tuple[int, ...] = X.shape
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> FloatArray:
+        part = self._rows[rows]
+        numbers: FloatArray = (
+            part.to_numpy(dtype=np.float64, na_value=np.nan)
+            if isinstance(part, pd.DataFrame)
+            else part.astype(np.float64, copy=False)
+        )
+        return numbers
+
+
+Rows = FloatArray | NumberRows
+"""What has a shape, a length and slices that are float64."""
+
+
+def number_rows(estimator: Any, X: Any) -> Rows:
+    """Return new rows as numbers, checked against those of the fit by scikit-learn; a large table is not copied."""
+    refuse_text_columns(X)
+    large = isinstance(X, pd.DataFrame | np.ndarray) and len(X) > CHECKED_ROWS
+    if large and (isinstance(X, pd.DataFrame) or (X.ndim == 2 and X.dtype.kind in "biuf")):
+        validate_data(estimator, X[:CHECKED_ROWS], dtype=np.float64, reset=False, ensure_all_finite=False)
+        return NumberRows(X)
+    rows: FloatArray = validate_data(estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False)
+    return rows
+
+
+def _bad_cells(X: Rows, is_bad: Callable[[FloatArray], BoolArray]) -> tuple[IndexArray, int]:
+    """Return the columns that hold a bad cell, and the number of rows that do."""
+    columns, rows = np.zeros(X.shape[1], dtype=bool), 0
+    for begin in range(0, len(X), CHECKED_ROWS):
+        bad = is_bad(X[begin : begin + CHECKED_ROWS])
+        columns |= bad.any(axis=0)
+        rows += int(bad.any(axis=1).sum())
+    return np.flatnonzero(columns), rows
+
+
+def refuse_bad_values(X: Rows, names: Sequence[str], missing: str = "error") -> None:
+    """Refuse NaN (unless ``missing`` says what takes its place), infinity, huge values, too few columns."""
     ways = {"NaN": ", impute them first, or fit with missing='median'", "infinity": " or correct them"}
-    for label, bad in {"NaN": np.isnan(X), "infinity": np.isinf(X)}.items():
-        columns = np.flatnonzero(bad.any(axis=0))
-        if len(columns) and not (label == "NaN" and missing == "median"):
+    for label, is_bad in {"NaN": np.isnan, "infinity": np.isinf}.items():
+        if label == "NaN" and missing == "median":
+            continue
+        columns, rows = _bad_cells(X, is_bad)
+        if len(columns):
             listed = some([names[int(i)] for i in columns])
             raise InputError(
-                f"Input X contains {label} in {int(bad.any(axis=1).sum())} of {len(X)} rows (column {listed}): "
+                f"Input X contains {label} in {rows} of {len(X)} rows (column {listed}): "
                 f"drop those rows or columns{ways[label]}."
             )
     refuse_huge(X, names)
@@ -73,9 +135,9 @@ def refuse_empty_columns(X: FloatArray, names: Sequence[str]) -> None:
         )
 
 
-def refuse_huge(X: FloatArray, names: Sequence[str]) -> None:
+def refuse_huge(X: Rows, names: Sequence[str]) -> None:
     """Values whose squares and their sums would not be finite."""
-    huge = np.flatnonzero((np.abs(X) > LARGEST).any(axis=0))
+    huge, _ = _bad_cells(X, lambda part: np.abs(part) > LARGEST)
     if len(huge):
         raise InputError(
             f"Column {some([names[int(i)] for i in huge])} holds values beyond {LARGEST:g}, whose squares cannot be "

@@ -1,299 +1,292 @@
-"""A model as a folder: ``model.safetensors`` (numbers) and ``model.json`` (everything else). No pickle; loading runs no
-code from the folder. Save, load and predict is bit-identical.
+"""A model as one file in its folder, ``model.safetensors``, that cannot be lost.
 
-``model.json`` carries the format version, the estimator's parameters, the columns' names, the classes, the history, the
-versions it was made with, and the sha256 of the tensor file and of itself, checked before anything is used.
-
-Version 2 added what is known of missing values (``missing``, ``medians_``, ``n_missing_``). Version 3 holds several
-networks (every tensor stacked along a first axis), the matrix each runs on, the out-of-bag errors, and the residuals
-that prediction intervals are made of; not the predictions of single rows. Folders of versions 1 and 2 still load: what
-they hold is one network, made by what is now ``recipe="paper"``.
+The numbers are the file's tensors; everything else is a JSON document in its header, with a hash of both. There is no
+pickle, and loading runs no code from the folder. ``save`` replaces the file in one step: a reader finds the old model
+or the new one, also after a crash. ``load`` believes nothing: a file that is not what ``save`` wrote is refused in one
+sentence.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
+import os
+import stat
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
-import pandas as pd
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from precisionnet._version import __version__
-from precisionnet.errors import InputError, ModelFileError
+from precisionnet.errors import InputError, ModelFileError, printable
 from precisionnet.estimators.base import BasePNN
-from precisionnet.estimators.classifier import PNNClassifier
-from precisionnet.estimators.intervals import Calibration
-from precisionnet.estimators.members import member_readouts
-from precisionnet.estimators.regressor import PNNRegressor
-from precisionnet.estimators.rows import Scaler
-from precisionnet.nn import scale_to_unit_norm
-from precisionnet.outputs import whole_folder
-from precisionnet.versions import versions
+from precisionnet.estimators.model_document import OtherNetworkError, from_document, to_document
+from precisionnet.estimators.training import NetworkFactory
+from precisionnet.outputs import names_in, refuse_foreign, whole_file
 
-FORMAT = "precisionnet-model"
-FORMAT_VERSION = 3
-READABLE_VERSIONS = (1, 2, 3)
-JSON_NAME = "model.json"
-TENSOR_NAME = "model.safetensors"
-_ESTIMATORS: dict[str, type[BasePNN]] = {"PNNRegressor": PNNRegressor, "PNNClassifier": PNNClassifier}
-_MATRICES = ("precision_", "task_precision_", "covariance_")
-_CALIBRATION = ("member", "residual", "weight")
-_NUMBERS = ("l1_penalty_", "spectral_bound_", "n_rows_", "n_iter_", "best_epoch_", "n_features_in_", "target_name_")
+FORMAT, FORMAT_VERSION = "precisionnet-model", "1"
+FILE_NAME = "model.safetensors"
+MODEL_FOLDER = "model"
+"""Where ``precisionnet fit`` puts the model in its output folder."""
+LARGEST_HEADER = 64 * 2**20
+LARGEST_FILE = 32 * 2**30
+_METADATA = {"format", "format_version", "document", "sha256"}
+_AGAIN = "it is damaged or was changed after it was written; copy the folder again, or fit and save the model again."
 
 
 def save(model: BasePNN, folder: str | Path) -> None:
-    """Write a fitted model. See the head of this file."""
-    check_is_fitted(model)
-    blob = save_tensors(_tensors(model))
-    document = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "estimator": type(model).__name__,
-        "parameters": _parameters(model),
-        "feature_names": [str(n) for n in model.feature_names_in_] if hasattr(model, "feature_names_in_") else None,
-        "classes": _classes(model),
-        "fitted": {name: getattr(model, name) for name in _NUMBERS},
-        "out_of_bag": {name: _null_for_nan(getattr(model, name)) for name in model._oob_errors},
-        "history": _history(model.history_),
-        "versions": versions(),
-    }
-    document["sha256"] = {TENSOR_NAME: hashlib.sha256(blob).hexdigest(), JSON_NAME: document_hash(document)}
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False, default=_plain)
-    with whole_folder(folder, is_ours=is_model_folder) as scratch:
-        (scratch / TENSOR_NAME).write_bytes(blob)
-        (scratch / JSON_NAME).write_text(text + "\n", encoding="utf-8")
+    """Write a fitted model into a folder, in one step.
 
+    The model is one file. A reader at any moment finds the old model or the new one, also after a crash; mode and
+    owner of the file that is replaced stay. Saved are the parameters and all that was fitted, so that
+    predictions are the same to the last bit. Not saved are ``callbacks``, ``network`` (pass it to ``load``) and a
+    generator given as ``random_state``. Row ids that are neither text, numbers, times nor tuples of these come back as
+    text.
 
-def load(folder: str | Path) -> Any:
-    """Read a model that ``save`` wrote: a :class:`PNNRegressor` or :class:`PNNClassifier`, ready to predict.
+    Parameters
+    ----------
+    model : PNNRegressor or PNNClassifier
+        A fitted model.
+    folder : str or Path
+        Where it goes: a new or empty folder, or one that holds a model and nothing else.
 
-    The output folder of ``precisionnet fit`` works too: its model is in the subfolder ``model``.
+    Raises
+    ------
+    InputError
+        The model cannot be saved: its classes are no labels, or its parameters were changed since the fit and do not
+        belong together any more.
+    OutputError
+        The folder cannot be written, or holds other files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from precisionnet import PNNRegressor, load
+    >>> from precisionnet.datasets import make_gaussian_regression
+    >>> data = make_gaussian_regression(n_samples=60, n_features=5, random_state=0)
+    >>> model = PNNRegressor(n_members=1, max_epochs=2, random_state=0).fit(data.X, data.y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(folder)
+    ...     again = load(folder)
+    >>> bool((again.predict(data.X) == model.predict(data.X)).all())
+    True
     """
-    place = Path(folder)
+    blob = packed(*to_document(model))
+    try:  # nothing takes the place of a good model that could not be read again
+        _model(blob, model.network)
+    except Exception as error:
+        raise InputError(
+            f"This model cannot be saved, because it could not be read again ({_detail(error)}): it was changed since "
+            "the fit; fit it again."
+        ) from error
+    refuse_foreign(folder, is_model_folder)
+    with whole_file(Path(folder) / FILE_NAME) as scratch:
+        scratch.write_bytes(blob)
+
+
+def load(folder: str | Path, network: NetworkFactory | None = None) -> Any:
+    """Read a model that ``save`` wrote.
+
+    Every field is checked. No code from the folder is run, and only ordinary files are read.
+
+    Parameters
+    ----------
+    folder : str or Path
+        A folder made by ``save``. The output folder of ``precisionnet fit`` works, too: its model is in the subfolder
+        ``model``.
+    network : callable, default=None
+        For a model with a network of one's own: the function ``network(n_nodes, n_outputs)`` that it was fitted with.
+
+    Returns
+    -------
+    PNNRegressor or PNNClassifier
+        Ready to predict.
+
+    Raises
+    ------
+    ModelFileError
+        One sentence for anything that is not a whole and sound model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from precisionnet import PNNRegressor, load
+    >>> from precisionnet.datasets import make_gaussian_regression
+    >>> data = make_gaussian_regression(n_samples=60, n_features=5, random_state=0)
+    >>> model = PNNRegressor(n_members=1, max_epochs=2, random_state=0).fit(data.X, data.y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(folder)
+    ...     load(folder).n_features_in_
+    5
+    """
+    name = repr(printable(str(folder)))
     try:
-        if not (place / JSON_NAME).exists() and (place / "model" / JSON_NAME).exists():
-            place = place / "model"
-        document = _read_document(place)
+        return _model(_read(Path(folder)), network)
+    except ModelFileError as error:
+        raise ModelFileError(f"{name} {error}") from error.__cause__
     except OSError as error:
+        reason = error.strerror or str(error)
+        raise ModelFileError(f"{name} cannot be read ({reason}): check the folder's name and permissions.") from error
+    except OtherNetworkError as error:
         raise ModelFileError(
-            f"{str(folder)!r} cannot be read ({error.strerror}): check the folder's permissions."
+            f"The model in {name} does not fit the network that was given ({_detail(error)}): pass the function that "
+            "it was fitted with."
         ) from error
-    tensors = _read_tensors(place, document)
-    try:
-        return _rebuild(document, tensors)
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        detail = " ".join(str(error).split())[:200]
-        raise ModelFileError(
-            f"The model in {str(folder)!r} contradicts itself ({type(error).__name__}: {detail}): "
-            "it was changed after it was written; fit and save it again."
-        ) from error
+    except Exception as error:  # whatever a hostile file may lead to
+        raise ModelFileError(f"The model in {name} contradicts itself ({_detail(error)}): {_AGAIN}") from error
 
 
 def is_model_folder(folder: Path) -> bool:
-    """Whether a folder holds exactly what ``save`` writes: the two files, and a document that says whose it is."""
-    files = {entry.name for entry in folder.iterdir() if entry.is_file()}
-    if files != {JSON_NAME, TENSOR_NAME} or len(list(folder.iterdir())) != 2:
+    """Tell whether a folder holds a model and nothing else.
+
+    Parameters
+    ----------
+    folder : Path
+        An existing folder.
+
+    Returns
+    -------
+    bool
+        True for what ``save`` wrote, whole or not; scratch files of writers do not count.
+    """
+    if names_in(folder) != {FILE_NAME}:
         return False
-    with (folder / JSON_NAME).open("rb") as file:
-        return f'"format": "{FORMAT}"'.encode() in file.read(200)
+    try:
+        with _opened(folder) as file:
+            _metadata(_head(file))
+    except (ModelFileError, OSError):
+        return False
+    return True
 
 
-def document_hash(document: dict[str, Any]) -> str:
-    """sha256 of everything in model.json but the hashes, in a form that does not depend on the layout."""
-    content = {key: value for key, value in document.items() if key != "sha256"}
-    text = json.dumps(content, sort_keys=True, ensure_ascii=True, allow_nan=False, default=_plain)
-    return hashlib.sha256(text.encode()).hexdigest()
+def packed(document: dict[str, Any], tensors: dict[str, Tensor]) -> bytes:
+    """Return the bytes of a model's file."""
+    text = json.dumps(document, allow_nan=False, default=_plain)
+    metadata = {"format": FORMAT, "format_version": FORMAT_VERSION, "document": text}
+    blob: bytes = save_tensors(tensors, metadata | {"sha256": _hash(text, tensors)})
+    return blob
 
 
-def _tensors(model: BasePNN) -> dict[str, Tensor]:
-    arrays: dict[str, Any] = {name: getattr(model, name) for name in (*_MATRICES, "shifts_", "n_missing_")}
-    if model.medians_ is not None:
-        arrays["medians_"] = model.medians_
-    for name in ("_x_scaler", "_y_scaler"):
-        if hasattr(model, name):
-            scaler = getattr(model, name)
-            arrays |= {f"{name}.mean": scaler.mean, f"{name}.scale": scaler.scale}
-    calibration = getattr(model, "calibration_", None)
-    if calibration is not None:
-        arrays |= {f"calibration.{name}": getattr(calibration, name) for name in _CALIBRATION}
-    tensors = {name: torch.from_numpy(np.array(array, dtype=np.float64)) for name, array in arrays.items()}
-    states = [network.state_dict() for network in model.networks_]
-    return tensors | {
-        f"network.{i}.{name}": value.contiguous() for i, state in enumerate(states) for name, value in state.items()
-    }
+def unpacked(blob: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Return the document and the tensors of a model's file, both as they were hashed."""
+    metadata = _metadata(blob)
+    try:
+        tensors = {name: tensor.clone() for name, tensor in load_tensors(blob).items()}
+    except (SafetensorError, KeyError, ValueError, RuntimeError, MemoryError) as error:
+        raise ModelFileError(f"holds no whole safetensors file: {_AGAIN}") from error
+    text = metadata.get("document")
+    if set(metadata) != _METADATA or not isinstance(text, str) or metadata["sha256"] != _hash(text, tensors):
+        raise ModelFileError(f"does not match its own hash: {_AGAIN}")
+    document = _json(text)
+    if not isinstance(document, dict):
+        raise ModelFileError(f"has no document: {_AGAIN}")
+    return document, tensors
 
 
-def _parameters(model: BasePNN) -> dict[str, Any]:
-    parameters = model.get_params(deep=False)
-    if not isinstance(parameters["random_state"], int | np.integer):
-        parameters["random_state"] = None  # a generator's state is not a parameter worth keeping
-    return parameters
+def _model(blob: bytes, network: NetworkFactory | None) -> BasePNN:
+    document, tensors = unpacked(blob)
+    own_network = document.get("own_network")
+    if own_network is True and network is None:
+        raise ModelFileError("has a network of its own: pass network=, the function that it was fitted with.")
+    if own_network is False and network is not None:
+        raise ModelFileError("has no network of its own: leave network= out.")
+    return from_document(document, tensors, network)
 
 
-def _classes(model: BasePNN) -> dict[str, Any] | None:
-    classes = getattr(model, "classes_", None)
-    if classes is None:
-        return None
-    dtype = classes.dtype
-    values = classes.tolist()
-    if not all(isinstance(value, str | int | float | bool) for value in values):
-        raise InputError(f"Classes of type {dtype} cannot be saved: use text, whole numbers or booleans as labels.")
-    return {"dtype": "object" if dtype.kind not in "biufU" else dtype.str, "values": values}
+def _read(folder: Path) -> bytes:
+    """Return the bytes of the model's file; a foreign file is refused by its head, however large it is."""
+    with _opened(folder) as file:
+        _metadata(_head(file))
+        file.seek(0)
+        return file.read()
 
 
-def _history(history: pd.DataFrame) -> dict[str, list[float | None]]:
-    """Columns of numbers; NaN, which JSON has no word for, becomes null."""
-    return {str(name): [_null_for_nan(value) for value in column.tolist()] for name, column in history.items()}
+def _opened(folder: Path) -> BinaryIO:
+    """Open the model's file, which is an ordinary one of sensible size."""
+    path = folder / FILE_NAME
+    if not os.path.lexists(path):
+        path = folder / MODEL_FOLDER / FILE_NAME
+        if not os.path.lexists(path):
+            raise ModelFileError(f"is not a model folder: it has no {FILE_NAME}; pass a folder made by save().")
+    # Opening a FIFO waits for its writer, unless told not to.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    descriptor = os.open(path, flags)
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
+        os.close(descriptor)
+        what = f"is larger than {LARGEST_FILE} bytes" if stat.S_ISREG(status.st_mode) else "is not an ordinary file"
+        raise ModelFileError(f"is not a model folder: its {FILE_NAME} {what}; pass a folder made by save().")
+    return os.fdopen(descriptor, "rb")
 
 
-def _null_for_nan(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
+def _head(file: BinaryIO) -> bytes:
+    """Return the header with its length before it, no more than it may have."""
+    length = file.read(8)
+    return length + file.read(min(int.from_bytes(length, "little"), LARGEST_HEADER))
+
+
+def _metadata(blob: bytes) -> dict[str, Any]:
+    """Return the header's metadata; a safetensors file begins with the header's length in eight bytes, then JSON."""
+    length = int.from_bytes(blob[:8], "little")
+    if not 0 < length <= min(LARGEST_HEADER, len(blob) - 8):
+        raise ModelFileError(f"holds no whole safetensors file: {_AGAIN}")
+    try:
+        header = _json(blob[8 : 8 + length].decode())
+    except ValueError as error:
+        raise ModelFileError(f"holds no whole safetensors file: {_AGAIN}") from error
+    metadata = header.get("__metadata__") if isinstance(header, dict) else None
+    if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
+        raise ModelFileError(
+            "holds a file that was not written by precisionnet, or before its first release: pass a folder made by "
+            "save(), or fit and save the model again."
+        )
+    version = metadata.get("format_version")
+    if version != FORMAT_VERSION:
+        raise ModelFileError(
+            f"has format version {str(version)[:20]!r} and this precisionnet ({__version__}) reads {FORMAT_VERSION!r}: "
+            "install a version that matches."
+        )
+    return metadata
+
+
+def _json(text: str) -> Any:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise ValueError("a name stands twice")
+        return found
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no number")
+
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"has a document that is not JSON or too deep: {_AGAIN}") from error
+
+
+def _hash(text: str, tensors: dict[str, Tensor]) -> str:
+    """Return the sha256 of the document and of every tensor's name, dtype, shape and bytes."""
+    names = sorted(tensors)
+    shapes = [[name, str(tensors[name].dtype), list(tensors[name].shape)] for name in names]
+    digest = hashlib.sha256(json.dumps([FORMAT, FORMAT_VERSION, text, shapes]).encode())
+    for name in names:
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"cannot write {type(value).__name__} to JSON")
+    raise InputError(f"A value of type {type(value).__name__} cannot be saved: use plain numbers, text and lists.")
 
 
-def _read_document(place: Path) -> dict[str, Any]:
-    path = place / JSON_NAME
-    if not path.is_file():
-        raise ModelFileError(
-            f"{str(place)!r} is not a model folder: it has no {JSON_NAME}; pass a folder made by save()."
-        )
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelFileError(
-            f"{str(path)!r} cannot be read: it is truncated or not JSON; copy the folder again."
-        ) from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ModelFileError(f"{str(path)!r} was not written by precisionnet; pass a folder made by save().")
-    version = document.get("format_version")
-    if version not in READABLE_VERSIONS:
-        raise ModelFileError(
-            f"{str(path)!r} has format version {version!r}; this precisionnet ({__version__}) reads versions "
-            f"{READABLE_VERSIONS[0]} to {READABLE_VERSIONS[-1]}: install a version that matches."
-        )
-    if _expected_hash(document, JSON_NAME) != document_hash(document):
-        raise ModelFileError(f"{str(path)!r} does not match its own hash: it was edited; copy the whole folder again.")
-    return document
-
-
-def _expected_hash(document: dict[str, Any], name: str) -> Any:
-    hashes = document.get("sha256")
-    return hashes.get(name) if isinstance(hashes, dict) else None
-
-
-def _read_tensors(place: Path, document: dict[str, Any]) -> dict[str, Tensor]:
-    path = place / TENSOR_NAME
-    try:
-        blob = path.read_bytes()
-    except OSError as error:
-        raise ModelFileError(f"{str(path)!r} is missing or unreadable; copy the whole model folder again.") from error
-    if hashlib.sha256(blob).hexdigest() != _expected_hash(document, TENSOR_NAME):
-        raise ModelFileError(
-            f"{str(path)!r} does not match the hash in {JSON_NAME}: it is truncated or belongs to another model; "
-            "copy the whole folder again."
-        )
-    try:
-        return load_tensors(blob)
-    except SafetensorError as error:
-        raise ModelFileError(f"{str(path)!r} is not a safetensors file; copy the whole folder again.") from error
-
-
-def _rebuild(document: dict[str, Any], tensors: dict[str, Tensor]) -> BasePNN:
-    parameters = document["parameters"]
-    if document["format_version"] < 3:  # there was one recipe then, and nobody had to name it
-        parameters = {"recipe": "paper", **parameters}
-    model = _ESTIMATORS[document["estimator"]](**parameters)
-    model._validate_params()
-    for name in _NUMBERS:
-        setattr(model, name, document["fitted"][name])
-    n = int(model.n_features_in_)
-    if document["feature_names"] is not None:
-        if len(document["feature_names"]) != n:
-            raise ValueError(f"{len(document['feature_names'])} names for {n} features")
-        model.feature_names_in_ = np.array(document["feature_names"], dtype=object)
-    if document["classes"] is not None:
-        model.classes_ = np.array(document["classes"]["values"], dtype=document["classes"]["dtype"])
-    history = pd.DataFrame(document["history"]).astype(float)
-    model.history_ = history.astype({"epoch": int, "n_zeros": int})
-    for name in _MATRICES:
-        if tuple(tensors[name].shape) != (n, n):
-            raise ValueError(f"{name} has shape {tuple(tensors[name].shape)} for {n} features")
-        setattr(model, name, tensors[name].numpy())
-    _set_missing(model, document["format_version"], tensors, n)
-    for name in ("_x_scaler", "_y_scaler"):
-        if f"{name}.mean" in tensors:
-            setattr(model, name, Scaler(tensors[f"{name}.mean"].numpy(), tensors[f"{name}.scale"].numpy()))
-    if model._x_scaler.mean.shape != (n,) or model._x_scaler.scale.shape != (n,):
-        raise ValueError(f"the feature scaling is not for {n} features")
-    _set_networks(model, tensors, n)
-    errors = document.get("out_of_bag", {})
-    for name in model._oob_errors:
-        setattr(model, name, np.nan if errors.get(name) is None else float(errors[name]))
-    if isinstance(model, PNNRegressor):
-        model.calibration_ = _calibration(tensors, len(model.networks_))
-    return model
-
-
-def _set_networks(model: BasePNN, tensors: dict[str, Tensor], n: int) -> None:
-    if "shifts_" in tensors:
-        model.shifts_ = tensors["shifts_"].numpy()
-        states = [_with_prefix(tensors, f"network.{i}.") for i in range(len(model.shifts_))]
-    else:  # before version 3: one network, on one of the matrices
-        states = [_features_first(_with_prefix(tensors, "network."), n)]
-        shift = torch.from_numpy(model.precision_ if model.settings.sparse else model.task_precision_)
-        model.shifts_ = (scale_to_unit_norm(shift) if model.scale_shift else shift).numpy()[None].copy()
-    readouts = member_readouts(model.settings)
-    if model.shifts_.shape != (len(readouts), n, n):
-        raise ValueError(f"the networks' matrices have shape {model.shifts_.shape} for {n} features")
-    model.networks_ = [model._new_network(0, readout).double().eval() for readout in readouts]
-    for network, state in zip(model.networks_, states, strict=True):
-        network.load_state_dict(state)
-
-
-def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-
-
-def _features_first(network: dict[str, Tensor], n: int) -> dict[str, Tensor]:
-    """A flattening readout took its inputs node by node before version 3, and takes them feature by feature since."""
-    name = "readout.perceptron.0.weight"
-    filters = len(network["layers.0.norm.weight"])
-    weight = network[name]
-    if weight.shape[1] != n * filters or weight.shape[1] == filters:
-        return network
-    return {**network, name: weight.reshape(-1, n, filters).transpose(1, 2).reshape(weight.shape)}
-
-
-def _calibration(tensors: dict[str, Tensor], n_networks: int) -> Calibration | None:
-    if "calibration.member" not in tensors:
-        return None
-    member, residual, weight = (tensors[f"calibration.{name}"].numpy() for name in _CALIBRATION)
-    if not member.shape == residual.shape == weight.shape == (max(len(member), 1),):
-        raise ValueError("the residuals of the intervals are incomplete")
-    if not (np.isin(member, np.arange(n_networks)).all() and (residual >= 0).all() and (weight > 0).all()):
-        raise ValueError("the residuals of the intervals are out of range")
-    return Calibration(member.astype(np.intp), residual, weight)
-
-
-def _set_missing(model: BasePNN, version: int, tensors: dict[str, Tensor], n: int) -> None:
-    counts = torch.zeros(n) if version == 1 else tensors["n_missing_"]
-    if tuple(counts.shape) != (n,):
-        raise ValueError(f"the counts of missing values are not for {n} features")
-    model.n_missing_ = counts.numpy().astype(np.int64)
-    model.medians_ = tensors["medians_"].numpy() if "medians_" in tensors else None
-    if model.medians_ is not None and (model.medians_.shape != (n,) or not np.isfinite(model.medians_).all()):
-        raise ValueError(f"the medians are not for {n} features")
+def _detail(error: Exception) -> str:
+    """Return what went wrong, short and on one line."""
+    said = printable(" ".join(str(error).split()))[:200]
+    return said if type(error) in (ValueError, OtherNetworkError) else f"{type(error).__name__}: {said}"

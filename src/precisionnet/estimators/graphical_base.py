@@ -1,39 +1,44 @@
-"""What ``GraphicalLasso`` and ``GraphicalLassoCV`` share: rows in, a covariance, the fitted attributes and what is said
-about them."""
+"""What ``GraphicalLasso`` and ``GraphicalLassoCV`` share: reading rows, the fitted attributes, what is said of them."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from precisionnet.arguments import check_choice, check_count, check_number, check_switch
-from precisionnet.errors import InputError
-from precisionnet.estimators.checks import column_names, refuse_text_columns
-from precisionnet.estimators.graphical_checks import refuse_not_square, refuse_rows
+from precisionnet.errors import InputError, some
+from precisionnet.estimators.checks import column_names, refuse_huge, refuse_text_columns
 from precisionnet.estimators.interop import GraphInterop
-from precisionnet.linalg import extreme_eigenvalues
-from precisionnet.precision import (
-    COVARIANCES,
-    MISSING,
-    CovarianceEstimate,
-    PrecisionResult,
-    Recipe,
-    count_edges,
-    gaussian_score,
-    refuse_constant,
-    squared_distances,
-)
+from precisionnet.precision import CovarianceEstimate, PrecisionResult
+from precisionnet.precision.estimation import COVARIANCES, MISSING, EstimationPlan, refuse_constant
+from precisionnet.precision.missing import gaussian_score, squared_distances
 from precisionnet.precision.problem import checked_matrix
 from precisionnet.types import FloatArray
 
 PRECOMPUTED = "precomputed"
 
 
+@dataclass(frozen=True)
+class FittedGraphicalLasso:
+    """All that a fit finds out; the estimators' attributes are read from it."""
+
+    estimate: CovarianceEstimate
+    result: PrecisionResult
+    n_edges: int
+    l1_max: float
+    l1_penalty: float
+    cv_results: dict[str, Any] | None = None
+    """Curves over the penalties, where one was chosen."""
+
+
 class BaseGraphicalLasso(GraphInterop, EmpiricalCovariance):  # type: ignore[misc]
-    """A sparse precision matrix behind scikit-learn's face; subclasses say which penalty."""
+    """What both estimators share: reading rows, the fitted attributes and what is said about them."""
 
     covariance: str
     missing: str
@@ -45,8 +50,125 @@ class BaseGraphicalLasso(GraphInterop, EmpiricalCovariance):  # type: ignore[mis
     tol: float
     max_iter: int
 
+    _fitted: FittedGraphicalLasso
     _to_more_edges: ClassVar[str]
     _to_fewer_edges: ClassVar[str]
+
+    @property
+    def precision_(self) -> FloatArray:  # type: ignore[override]
+        """The precision matrix, its zeros exact."""
+        return self._fitted.result.precision
+
+    @property
+    def covariance_(self) -> FloatArray:
+        """The inverse of ``precision_``."""
+        return self._fitted.result.covariance
+
+    @property
+    def location_(self) -> FloatArray:
+        """Mean of the columns; zeros for normal scores and a precomputed covariance."""
+        return self._fitted.estimate.location
+
+    @property
+    def emp_cov_(self) -> FloatArray:
+        """The covariance that was estimated from the rows, or passed."""
+        return self._fitted.estimate.emp_cov
+
+    @property
+    def n_samples_(self) -> int | None:
+        """Rows behind the covariance; None where it was passed."""
+        return self._fitted.estimate.n_samples or None
+
+    @property
+    def n_edges_(self) -> int:
+        """Pairs of columns that are joined."""
+        return self._fitted.n_edges
+
+    @property
+    def l1_max_(self) -> float:
+        """The smallest penalty at which no pair is joined."""
+        return self._fitted.l1_max
+
+    @property
+    def gap_(self) -> float:
+        """Proved bound on the relative distance to the optimum."""
+        return self._fitted.result.gap
+
+    @property
+    def status_(self) -> str:
+        """How the solver ended, as in ``PrecisionResult.status``."""
+        return self._fitted.result.status
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations of the solver."""
+        return self._fitted.result.n_iter
+
+    def score(self, X_test: Any, y: Any = None) -> float:
+        """Compute the mean log-likelihood of rows under the fitted Gaussian.
+
+        Parameters
+        ----------
+        X_test : array-like of shape (n_samples, n_features)
+            Rows. Of a row with missing values, what is present counts. For covariance="nonparanormal" rows become
+            normal scores first; for "precomputed" they are taken as centred.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        float
+            The mean over the rows.
+        """
+        return gaussian_score(self._rows(X_test), self.location_, self.precision_)
+
+    def mahalanobis(self, X: Any) -> FloatArray:
+        """Compute the squared Mahalanobis distance of rows from the mean.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, as for ``score``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The distance of what is present in each row.
+        """
+        return squared_distances(self._rows(X), self.location_, self.precision_)[0]
+
+    def get_precision(self) -> FloatArray:
+        """Return the fitted precision matrix.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+            ``precision_``.
+        """
+        check_is_fitted(self)
+        return self.precision_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fitted")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error"
+        return tags
+
+    @property
+    def _plan(self) -> EstimationPlan:
+        return EstimationPlan(
+            covariance=self.covariance,
+            missing=self.missing,
+            assume_centered=bool(self.assume_centered),
+            scale_free=bool(self.scale_free),
+            known_zeros=None if self.known_zeros is None else np.asarray(self.known_zeros),
+            penalize_diagonal=bool(self.penalize_diagonal),
+            n_reweights=int(self.n_reweights),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+        )
 
     def _check_parameters(self) -> None:
         check_choice("covariance", self.covariance, (*COVARIANCES, PRECOMPUTED))
@@ -61,130 +183,115 @@ class BaseGraphicalLasso(GraphInterop, EmpiricalCovariance):  # type: ignore[mis
                 f"missing={self.missing!r} is for rows, and covariance='precomputed' has none: leave missing='error'."
             )
 
-    @property
-    def _recipe(self) -> Recipe:
-        return Recipe(
-            covariance=self.covariance,
-            missing=self.missing,
-            assume_centered=bool(self.assume_centered),
-            scale_free=bool(self.scale_free),
-            known_zeros=None if self.known_zeros is None else np.asarray(self.known_zeros),
-            penalize_diagonal=bool(self.penalize_diagonal),
-            n_reweights=int(self.n_reweights),
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-        )
+    def _unfitted(self) -> Self:
+        """A copy without anything fitted: what scikit-learn writes while it reads X is written there."""
+        probe = copy.copy(self)
+        probe._clear()
+        return probe
 
-    def _checked(self, X: Any, *, reset: bool, least: int = 2) -> FloatArray:
+    def _clear(self) -> FittedGraphicalLasso | None:
+        """Unset what a fit has set, and return it."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        return self.__dict__.pop("_fitted", None)
+
+    def _keep(self, probe: Self, fitted: FittedGraphicalLasso) -> None:
+        """The only place that sets what is fitted: the columns that the probe read, and the rest."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            if name in vars(probe):
+                setattr(self, name, getattr(probe, name))
+        self._fitted = fitted
+
+    def _read(self, X: Any, *, reset: bool, least: int = 2) -> FloatArray:
         """Rows as numbers, or the precomputed covariance where that is what a fit takes."""
         refuse_text_columns(X)
         X = validate_data(self, X, dtype=np.float64, reset=reset, ensure_all_finite=False)
         if reset and self.covariance == PRECOMPUTED:
-            refuse_not_square(X)
+            _refuse_not_square(X)
         else:
-            refuse_rows(X, column_names(self), self.missing, least)
-        checked: FloatArray = X
-        return checked
-
-    def _estimate(self, X: FloatArray) -> CovarianceEstimate:
-        names = column_names(self)
-        if self.covariance != PRECOMPUTED:
-            return self._recipe.estimate(X, names)
-        location, emp_cov = np.zeros(len(X)), checked_matrix("emp_cov", X)
-        if (np.diag(emp_cov) >= 0).all() and (self.scale_free or not self.penalize_diagonal):
-            refuse_constant(location, np.diag(emp_cov), names)
-        self._recipe.check(emp_cov)
-        return CovarianceEstimate(location, emp_cov, 0)
-
-    def _keep(self, estimate: CovarianceEstimate, result: PrecisionResult) -> list[str]:
-        """Set the fitted attributes; what the user should know about them, a sentence each."""
-        self.location_ = estimate.location
-        self.emp_cov_ = estimate.emp_cov
-        self.precision_ = result.precision
-        self.covariance_ = result.covariance
-        self.n_samples_ = estimate.n_samples or None
-        self.gap_ = result.gap
-        self.status_ = result.status
-        self.n_iter_ = result.n_iter
-        self.n_edges_ = count_edges(result.precision)
-        self.l1_max_ = self._recipe.l1_max(estimate.emp_cov)
-        self._scores = estimate.scores
-        notes = [estimate.note] if estimate.note else []
-        if not result.converged:
-            notes.append(self._about_the_solve(estimate, result))
-        return notes
-
-    def _about_the_solve(self, estimate: CovarianceEstimate, result: PrecisionResult) -> str:
-        if self.covariance == PRECOMPUTED:
-            smallest, largest = extreme_eigenvalues(estimate.emp_cov)
-            if smallest < -1e-8 * largest:
-                return (
-                    f"The precomputed matrix has the negative eigenvalue {smallest:.2g}: no rows have such a "
-                    "covariance, and the penalty does not make up for it; check how the matrix was made."
-                )
-        if result.status == "unbounded":
-            return (
-                "Without a penalty a singular covariance has no precision matrix, and a regularised inverse was kept: "
-                "raise l1_penalty, or set covariance='ledoit_wolf' or 'oas'."
-            )
-        return f"Graphical lasso: {result.message}."
-
-    def _about_the_graph(self, l1_penalty: float) -> list[str]:
-        """A graph without edges, or with all of them, is rarely what was wanted."""
-        if self.status_ != "optimal":
-            return []
-        if self.l1_max_ == 0.0:
-            return ["The graph is empty: no two columns covary at all, so that no penalty gives an edge."]
-        if self.n_edges_ == 0:
-            return [
-                f"The graph is empty: l1_penalty={l1_penalty:.3g} is not below l1_max_={self.l1_max_:.3g}, from which "
-                f"on no edge is left; {self._to_more_edges}."
-            ]
-        n_pairs = self.n_features_in_ * (self.n_features_in_ - 1) // 2
-        if self.known_zeros is not None:
-            n_pairs -= int(np.count_nonzero(np.triu(np.asarray(self.known_zeros), k=1)))
-        if self.n_edges_ == n_pairs and self.n_features_in_ > 2:
-            return [
-                f"The graph is full: at l1_penalty={l1_penalty:.3g} all {n_pairs} pairs are joined (none would be at "
-                f"l1_max_={self.l1_max_:.3g}); {self._to_fewer_edges}."
-            ]
-        return []
-
-    def _forget(self) -> None:
-        """A failed fit leaves no half of a model behind."""
-        given = self.get_params(deep=False)
-        for name in [name for name in vars(self) if name.endswith("_") or name in ("_scores", "_moments")]:
-            if name not in given:
-                delattr(self, name)
-
-    def score(self, X_test: Any, y: Any = None) -> float:
-        """Mean log-likelihood of the rows of ``X_test`` under the fitted Gaussian.
-
-        Of a row with missing values, what is present counts. For covariance="nonparanormal" rows become normal scores
-        first; for "precomputed" they are taken as centred.
-        """
-        return gaussian_score(self._rows(X_test), self.location_, self.precision_)
-
-    def mahalanobis(self, X: Any) -> FloatArray:
-        """Squared Mahalanobis distance of each row of X, over what is present in it; units as in ``score``."""
-        return squared_distances(self._rows(X), self.location_, self.precision_)[0]
-
-    def get_precision(self) -> FloatArray:
-        """The fitted precision matrix."""
-        check_is_fitted(self)
-        return self.precision_
+            _refuse_rows(X, column_names(self), self.missing, least)
+        read: FloatArray = X
+        return read
 
     def _rows(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        rows = self._checked(X, reset=False, least=1)
-        return rows if self._scores is None else self._scores.transform(rows)
+        return self._fitted.estimate.in_units(self._read(X, reset=False, least=1))
+
+    def _estimate(self, X: FloatArray, names: Sequence[str]) -> CovarianceEstimate:
+        if self.covariance != PRECOMPUTED:
+            return self._plan.estimate(X, names)
+        location, emp_cov = np.zeros(len(X)), checked_matrix("emp_cov", X)
+        if (np.diag(emp_cov) >= 0).all() and (self.scale_free or not self.penalize_diagonal):
+            refuse_constant(location, np.diag(emp_cov), names)
+        self._plan.check(emp_cov)
+        return CovarianceEstimate(location, emp_cov, 0)
+
+    def _notes_on_solve(self, estimate: CovarianceEstimate, result: PrecisionResult) -> list[str]:
+        """What the user should know about the covariance and the solve, one sentence each."""
+        notes = [estimate.note] if estimate.note else []
+        if result.status == "unbounded":
+            notes.append(
+                "Without a penalty a singular covariance has no precision matrix, and a regularised inverse was kept: "
+                "raise l1_penalty, or set covariance='ledoit_wolf' or 'oas'."
+            )
+        elif not result.converged:
+            notes.append(f"Graphical lasso: {result.message}.")
+        return notes
+
+    def _notes_on_graph(self, fitted: FittedGraphicalLasso) -> list[str]:
+        """A graph without edges, or with all of them, is rarely what was wanted."""
+        if not fitted.result.converged:
+            return []
+        if fitted.l1_max == 0.0:
+            return ["The graph is empty: no two columns covary at all, so that no penalty gives an edge."]
+        if fitted.n_edges == 0:
+            return [
+                f"The graph is empty: l1_penalty={fitted.l1_penalty:.3g} is not below l1_max_={fitted.l1_max:.3g}, "
+                f"from which on no edge is left; {self._to_more_edges}."
+            ]
+        n = len(fitted.result.precision)
+        n_pairs = n * (n - 1) // 2
+        if self.known_zeros is not None:
+            n_pairs -= int(np.count_nonzero(np.triu(np.asarray(self.known_zeros), k=1)))
+        if fitted.n_edges == n_pairs and n > 2:
+            return [
+                f"The graph is full: at l1_penalty={fitted.l1_penalty:.3g} all {n_pairs} pairs are joined (none would "
+                f"be at l1_max_={fitted.l1_max:.3g}); {self._to_fewer_edges}."
+            ]
+        return []
 
     def _matrix(self, which: str) -> FloatArray:
         if which != "sparse":
             raise InputError(f'which must be "sparse", the only matrix of {type(self).__name__}, got {which!r}.')
         return super()._matrix(which)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing != "error"
-        return tags
+
+def _refuse_rows(X: FloatArray, names: Sequence[str], missing: str, least: int) -> None:
+    """Refuse infinity, NaN where none is expected, and too few rows or columns."""
+    infinite, absent = np.isinf(X), np.isnan(X)
+    if infinite.any():
+        listed = some([names[int(i)] for i in np.flatnonzero(infinite.any(axis=0))])
+        raise InputError(f"Input X contains infinity in column {listed}: drop or correct those rows.")
+    if absent.any() and missing == "error":
+        listed = some([names[int(i)] for i in np.flatnonzero(absent.any(axis=0))])
+        raise InputError(
+            f"Input X contains NaN in {int(absent.any(axis=1).sum())} of {len(X)} rows (column {listed}): set "
+            "missing='em' (maximum likelihood) or missing='pairwise' (each covariance from the rows its pair shares), "
+            "or drop them."
+        )
+    refuse_huge(X, names)
+    if X.shape[1] < 2:
+        raise InputError(f"Column {names[0]!r} is the only feature (n_features=1): a graph needs at least two.")
+    if len(X) < least:
+        raise InputError(f"Got n_samples={len(X)} row: a covariance needs at least {least}.")
+
+
+def _refuse_not_square(X: FloatArray) -> None:
+    """Refuse a precomputed covariance that has not as many rows as columns, at least two."""
+    if X.shape[0] != X.shape[1]:
+        raise InputError(
+            f"covariance='precomputed' takes a covariance matrix, which is square, got shape {X.shape}: pass the "
+            "covariance of the rows, or set another covariance."
+        )
+    if len(X) < 2:
+        raise InputError("The covariance has one variable (n_features=1): a graph needs at least two.")

@@ -1,7 +1,8 @@
-"""The graphical lasso for a given penalty."""
+"""The graphical lasso for a given penalty, as a scikit-learn estimator."""
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import Any, Self
 
@@ -10,9 +11,9 @@ from sklearn.utils.metaestimators import available_if
 from precisionnet.arguments import check_number, check_switch
 from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.checks import column_names
-from precisionnet.estimators.graphical_base import BaseGraphicalLasso
-from precisionnet.precision import CovarianceEstimate, RunningMoments, estimate_from_moments
-from precisionnet.types import FloatArray
+from precisionnet.estimators.graphical_base import BaseGraphicalLasso, FittedGraphicalLasso
+from precisionnet.precision import CovarianceEstimate, StreamingMoments, count_edges
+from precisionnet.precision.estimation import estimate_from_moments
 
 MERGEABLE = ("empirical", "oas")
 """Covariances that batches can be merged into: the others look at all rows at once."""
@@ -28,33 +29,76 @@ def _merges_batches(estimator: GraphicalLasso) -> bool:
 
 
 class GraphicalLasso(BaseGraphicalLasso):
-    """A sparse precision matrix: minimise tr(C theta) - log det theta + l1_penalty * sum_{i != j} |theta_ij|.
+    """Sparse precision matrix of the columns of a table, by the graphical lasso.
+
+    Minimises ``tr(C theta) - log det theta + l1_penalty * sum_{i != j} |theta_ij|`` and proves how far from the
+    minimum the result can be.
 
     Parameters
     ----------
-    l1_penalty : weight of the absolute entries (scikit-learn's ``alpha``); from ``l1_max_`` on the graph is empty.
-    covariance : what C is. "empirical" (divided by n), "ledoit_wolf" or "oas" (shrunk towards a multiple of the
-        identity), "nonparanormal" (rank correlations, for columns that are Gaussian after increasing transforms), or
-        "precomputed" (X is C).
-    missing : what NaN means. "error", "pairwise" (each entry of C from the rows that its pair shares, then the nearest
-        semi-definite matrix with the same variances) or "em" (maximum likelihood, values missing at random).
-    known_zeros : (n_features, n_features) mask, True where theta_ij must be zero.
-    penalize_diagonal : put the penalty on the diagonal, too (R's glasso does).
-    n_reweights : rounds of the adaptive variant, in which strong edges are shrunk less; 1 or 2 are usual.
-    scale_free : penalise correlations, l1_penalty * d_i d_j with d the standard deviations: the graph does not depend
-        on the columns' units.
-    warm_start : start a fit at the precision of the fit before.
-    assume_centered : the rows have mean zero.
-    tol : proved relative gap to the optimum at which the solver stops.
-    max_iter : sweeps of the solver at most.
+    l1_penalty : float, default=0.1
+        Weight of the absolute entries (scikit-learn's ``alpha``); from ``l1_max_`` on the graph is empty.
+    covariance : {"empirical", "ledoit_wolf", "oas", "nonparanormal", "precomputed"}, default="empirical"
+        What ``C`` is: the sample covariance (divided by n), one shrunk towards a multiple of the identity, rank
+        correlations (for columns that are Gaussian after increasing transforms), or ``X`` itself.
+    missing : {"error", "pairwise", "em"}, default="error"
+        What NaN means: an error, each entry of ``C`` from the rows that its pair shares (then the nearest
+        semi-definite matrix with the same variances), or maximum likelihood for values missing at random.
+    known_zeros : array-like of bool of shape (n_features, n_features), default=None
+        Mask, True where ``theta_ij`` must be zero.
+    penalize_diagonal : bool, default=False
+        Whether the penalty is on the diagonal, too, as in R's glasso.
+    n_reweights : int, default=0
+        Rounds of the adaptive variant, in which strong edges are shrunk less; 1 or 2 are usual.
+    scale_free : bool, default=False
+        Whether correlations are penalised, ``l1_penalty * d_i d_j`` with ``d`` the standard deviations: the graph does
+        not depend on the columns' units.
+    warm_start : bool, default=False
+        Whether a fit starts at the precision of the fit before.
+    assume_centered : bool, default=False
+        Whether the columns have mean zero.
+    tol : float, default=1e-6
+        Proved relative gap to the optimum at which the solver stops.
+    max_iter : int, default=2000
+        Largest number of sweeps of the solver.
 
     Attributes
     ----------
-    precision_, covariance_ : (n_features, n_features) theta, its zeros exact, and its inverse.
-    emp_cov_, location_ : what was estimated of the rows: C and their mean (zeros for normal scores).
-    n_edges_, l1_max_ : pairs that are joined, and the smallest penalty at which none is.
-    gap_, status_, n_iter_ : how far from the optimum at most, how the solver ended, and its iterations.
-    n_samples_ : rows behind the covariance (None: precomputed).
+    precision_ : ndarray of shape (n_features, n_features)
+        The precision matrix, its zeros exact.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Its inverse.
+    emp_cov_ : ndarray of shape (n_features, n_features)
+        The covariance that was estimated from the rows.
+    location_ : ndarray of shape (n_features,)
+        Mean of the columns; zeros for normal scores.
+    n_edges_ : int
+        Pairs of columns that are joined.
+    l1_max_ : float
+        The smallest penalty at which no pair is joined.
+    gap_ : float
+        Proved bound on the relative distance to the optimum.
+    status_ : str
+        How the solver ended; "optimal" where ``gap_`` is at most ``tol``.
+    n_iter_ : int
+        Iterations of the solver.
+    n_samples_ : int or None
+        Rows behind the covariance; None where it is precomputed.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, where ``X`` has any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precisionnet import GraphicalLasso
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 4))
+    >>> X[:, 1] += X[:, 0]
+    >>> model = GraphicalLasso(l1_penalty=0.3).fit(X)
+    >>> model.n_edges_, model.status_
+    (1, 'optimal')
     """
 
     _to_more_edges = "lower l1_penalty, or let GraphicalLassoCV choose it"
@@ -88,16 +132,25 @@ class GraphicalLasso(BaseGraphicalLasso):
         self.max_iter = max_iter
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the precision matrix of the rows of X (n_samples, n_features), or of the covariance X."""
-        before = getattr(self, "precision_", None)
-        try:
-            self._check_parameters()
-            estimate = self._estimate(self._checked(X, reset=True))
-            notes = self._solve(estimate, before if self.warm_start else None)
-        except BaseException:
-            self._forget()
-            raise
-        _warn(notes)
+        """Learn the precision matrix of the columns of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, or the covariance itself where ``covariance="precomputed"``.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        GraphicalLasso
+            The fitted estimator.
+        """
+        before = self._clear()
+        self._check_parameters()
+        probe = self._unfitted()
+        estimate = self._estimate(probe._read(X, reset=True), column_names(probe))
+        self._solve(probe, estimate, before if self.warm_start else None)
         return self
 
     @available_if(_merges_batches)
@@ -106,26 +159,32 @@ class GraphicalLasso(BaseGraphicalLasso):
 
         The first call starts afresh, or goes on from ``fit``; each solve starts at the one before. A batch that is
         refused leaves the model as it was.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Complete rows.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        GraphicalLasso
+            The fitted estimator.
         """
         self._check_parameters()
-        moments: RunningMoments | None = getattr(self, "_moments", None)
-        first = moments is None
-        try:
-            rows = self._checked(X, reset=first, least=2 if first else 1)
-            merged = (moments or RunningMoments.empty(rows.shape[1])).update(rows)
-            estimate = estimate_from_moments(
-                merged,
-                self.covariance,
-                assume_centered=bool(self.assume_centered),
-                scale_free=bool(self.scale_free),
-                names=column_names(self),
-            )
-            notes = self._solve(estimate, None if first else self.precision_)
-        except BaseException:
-            if first:
-                self._forget()
-            raise
-        _warn(notes)
+        before = self._fitted if hasattr(self, "_fitted") else None
+        moments = None if before is None else before.estimate.moments
+        probe = self._unfitted() if moments is None else copy.copy(self)
+        rows = probe._read(X, reset=moments is None, least=2 if moments is None else 1)
+        estimate = estimate_from_moments(
+            (moments or StreamingMoments.empty(rows.shape[1])).update(rows),
+            self.covariance,
+            assume_centered=bool(self.assume_centered),
+            scale_free=bool(self.scale_free),
+            names=column_names(probe),
+        )
+        self._solve(probe, estimate, None if moments is None else before)
         return self
 
     def _check_parameters(self) -> None:
@@ -133,15 +192,19 @@ class GraphicalLasso(BaseGraphicalLasso):
         check_number("l1_penalty", self.l1_penalty)
         check_switch("warm_start", self.warm_start)
 
-    def _solve(self, estimate: CovarianceEstimate, init: FloatArray | None) -> list[str]:
+    def _solve(self, probe: Self, estimate: CovarianceEstimate, before: FittedGraphicalLasso | None) -> None:
+        """Solve, keep what was found, and say what the user should know."""
+        init = None if before is None else before.result.precision
         if init is not None and len(init) != len(estimate.emp_cov):
             init = None
-        result = self._recipe.solve(estimate.emp_cov, float(self.l1_penalty), init)
-        notes = self._keep(estimate, result)
-        self._moments = estimate.moments
-        return notes + self._about_the_graph(float(self.l1_penalty))
-
-
-def _warn(notes: list[str]) -> None:
-    for note in notes:
-        warnings.warn(note, PrecisionNetWarning, stacklevel=3)
+        result = self._plan.solve(estimate.emp_cov, float(self.l1_penalty), init)
+        fitted = FittedGraphicalLasso(
+            estimate,
+            result,
+            n_edges=count_edges(result.precision),
+            l1_max=self._plan.l1_max(estimate.emp_cov),
+            l1_penalty=float(self.l1_penalty),
+        )
+        self._keep(probe, fitted)
+        for note in self._notes_on_solve(estimate, result) + self._notes_on_graph(fitted):
+            warnings.warn(note, PrecisionNetWarning, stacklevel=3)

@@ -1,7 +1,8 @@
 """The learned graph in other people's formats.
 
 Partial correlations are read off the sparse precision: rho_ij = -theta_ij / sqrt(theta_ii theta_jj), the correlation of
-two columns given all the others. They do not depend on the columns' units.
+two columns given all the others. They do not depend on the columns' units. pandas, NetworkX and torch are imported by
+the methods that need them.
 """
 
 from __future__ import annotations
@@ -9,21 +10,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-import torch
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
+from precisionnet.errors import InputError
 from precisionnet.estimators.checks import column_names
 from precisionnet.precision import partial_correlations
 from precisionnet.types import FloatArray
 
 if TYPE_CHECKING:
     import networkx as nx
+    import pandas as pd
+    from torch import Tensor
 
 
 class EdgeTensors(NamedTuple):
-    """A graph as PyTorch Geometric's layers take it: ``conv(x, *model.to_pyg())``."""
+    """A graph as PyTorch Geometric's layers take it: ``conv(x, *model.to_pyg())``.
+
+    Parameters
+    ----------
+    edge_index : torch.Tensor of shape (2, n_entries)
+        Row and column of each non-zero entry, the diagonal included.
+    edge_weight : torch.Tensor of shape (n_entries,)
+        The entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precisionnet import GraphicalLasso
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> edges = GraphicalLasso(l1_penalty=0.05).fit(X).to_pyg()
+    >>> edges.edge_index.shape[1] == len(edges.edge_weight)
+    True
+    """
 
     edge_index: Tensor
     edge_weight: Tensor
@@ -38,17 +56,38 @@ class GraphInterop:
     def _matrix(self, which: str) -> FloatArray:
         check_is_fitted(self)
         if which not in ("sparse", "task"):
-            raise ValueError(f'which must be "sparse" or "task", got {which!r}.')
+            raise InputError(f'which must be "sparse" or "task", got {which!r}.')
         return self.precision_ if which == "sparse" else self.task_precision_
 
     def precision_frame(self, which: str = "sparse") -> pd.DataFrame:
-        """The precision with the columns' names on both sides."""
+        """Return the precision matrix with the columns' names on both sides.
+
+        Parameters
+        ----------
+        which : {"sparse", "task"}, default="sparse"
+            The sparse precision, or the task's where the model has one.
+
+        Returns
+        -------
+        pandas.DataFrame of shape (n_features, n_features)
+            The matrix.
+        """
+        import pandas as pd
+
         matrix = self._matrix(which)
         names = column_names(self)
         return pd.DataFrame(matrix, index=names, columns=names)
 
     def to_edge_frame(self) -> pd.DataFrame:
-        """One row an edge of the sparse graph, strongest first: source, target, precision, partial_correlation."""
+        """Return the edges of the sparse graph as a table.
+
+        Returns
+        -------
+        pandas.DataFrame of shape (n_edges, 4)
+            ``source``, ``target``, ``precision`` and ``partial_correlation``, one row per edge, strongest first.
+        """
+        import pandas as pd
+
         theta = self._matrix("sparse")
         names = np.array(column_names(self), dtype=object)
         rows, cols = np.nonzero(np.triu(theta, k=1))
@@ -64,7 +103,13 @@ class GraphInterop:
         return frame.loc[order].reset_index(drop=True)
 
     def to_networkx(self) -> nx.Graph[Any]:
-        """The sparse graph; edges carry ``precision`` and ``partial_correlation``. Columns without edges are kept."""
+        """Return the sparse graph for NetworkX.
+
+        Returns
+        -------
+        networkx.Graph
+            One node per column, also without edges; edges carry ``precision`` and ``partial_correlation``.
+        """
         import networkx as nx
 
         graph: nx.Graph[Any] = nx.Graph()
@@ -76,7 +121,20 @@ class GraphInterop:
         return graph
 
     def to_pyg(self, which: str = "sparse") -> EdgeTensors:
-        """edge_index and edge_weight of the matrix, diagonal included, for PyTorch Geometric."""
+        """Return the matrix as PyTorch Geometric's layers take it.
+
+        Parameters
+        ----------
+        which : {"sparse", "task"}, default="sparse"
+            The sparse precision, or the task's where the model has one.
+
+        Returns
+        -------
+        EdgeTensors
+            ``edge_index`` and ``edge_weight``, the diagonal included.
+        """
+        import torch
+
         matrix = torch.from_numpy(self._matrix(which))
         edge_index = matrix.nonzero().T.contiguous()
         return EdgeTensors(edge_index, matrix[edge_index[0], edge_index[1]])

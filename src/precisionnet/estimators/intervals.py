@@ -20,50 +20,19 @@ is measured on other rows in ``tests/estimators/test_intervals.py``.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from precisionnet.errors import InputError
-from precisionnet.estimators.rows import Table
 from precisionnet.types import FloatArray, IndexArray
 
 NOTHING_TO_CALIBRATE_ON = (
-    "How far this model is off is not known, because no rows were kept from its training, or because an older version "
-    "saved it: fit it again with recipe='standard', with a validation_fraction above 0, or with X_val and y_val."
+    "How far this model is off is not known, because no rows were kept from its training: fit it again with "
+    "recipe='standard', with a validation_fraction above 0, or with X_val and y_val."
 )
 HALVINGS = 64
 """As many as it takes until a float64 does not change any more."""
-
-
-@dataclass(frozen=True)
-class Unseen:
-    """Rows that training kept from a member, each with that member's number."""
-
-    table: Table
-    member: IndexArray
-    out_of_bag: bool
-    """Rows of the training table, and not those set aside for validation."""
-
-    @classmethod
-    def left_out(cls, training: Table, left_out: Sequence[IndexArray]) -> Unseen:
-        """What each member of an ensemble left out."""
-        member = np.repeat(np.arange(len(left_out)), [len(rows) for rows in left_out])
-        return cls(training.take(np.concatenate(left_out)), member, out_of_bag=True)
-
-    @classmethod
-    def validation(cls, training: Table, validation: Table | None) -> Unseen:
-        """What a single network was validated on; no rows where it was not."""
-        table = training.take(np.array([], dtype=np.intp)) if validation is None else validation
-        return cls(table, np.zeros(len(table), dtype=np.intp), out_of_bag=False)
-
-    def given(self, values: FloatArray, places: IndexArray) -> FloatArray:
-        """Values of these rows in the order of the table given to fit, NaN for all others; out-of-bag rows only."""
-        known = np.full((places.max() + 2, *values.shape[1:]), np.nan)  # the last one is for a place of -1
-        if self.out_of_bag:
-            known[self.table.place] = values
-        return known[places]
 
 
 @dataclass(frozen=True)

@@ -2,103 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
-import torch
 from sklearn.base import RegressorMixin
-from torch import Tensor
-from torch.nn.functional import huber_loss
 
 from precisionnet.errors import InputError
-from precisionnet.estimators.base import BasePNN
-from precisionnet.estimators.intervals import NOTHING_TO_CALIBRATE_ON, Calibration, Unseen
-from precisionnet.estimators.rows import Scaler, Table
-from precisionnet.linalg import LARGEST
-from precisionnet.parameters import BY_NAME
-from precisionnet.types import FloatArray, IndexArray
-
-HUBER = 0.5
-"""Errors beyond half a standard deviation of the target count by their size, smaller ones by their square."""
-
-LOSSES: dict[str, Callable[[Tensor], Tensor]] = {
-    "absolute": torch.abs,
-    "huber": lambda error: huber_loss(error, torch.zeros_like(error), reduction="none", delta=HUBER),
-    "squared": torch.square,
-}
+from precisionnet.estimators.base import BasePNN, _of_fitted, documented
+from precisionnet.estimators.intervals import NOTHING_TO_CALIBRATE_ON, Calibration
+from precisionnet.types import FloatArray, TaskName
 
 
+@documented
 class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
-    """Precision Neural Network for regression: mean squared error on the standardised target.
+    """Predict a number with a Precision Neural Network.
 
-    See ``docs/parameters.md`` for every parameter, ``docs/notation.md`` for the paper's symbols.
+    Learns a sparse precision matrix of the features together with graph-convolutional networks that run on it. The
+    default, ``recipe="standard"``, trains eight networks on the absolute error of the standardised target;
+    ``recipe="paper"`` is Algorithm 1 of the paper. ``docs/notation.md`` has the paper's symbols.
+
+    Parameters
+    ----------
+    {parameters}
 
     Attributes
     ----------
-    precision_ : (N, N) the sparse precision theta of the standardised features; its zeros are exact.
-    task_precision_ : (N, N) the task-aware matrix the network was trained on.
-    covariance_ : (N, N) sample covariance of the standardised training rows.
-    history_ : data frame with a row an epoch: every term of the objective, losses and mean absolute errors.
-    networks_, shifts_ : the fitted :class:`precisionnet.nn.PrecisionNetwork` objects, and the matrix each runs on.
-    oob_prediction_ : (n_samples,) each row of the table given to fit, predicted by the network that left it out; NaN
-        for rows that no network left out (with ``n_members`` below 8, with ``recipe="paper"``) or that have no weight.
-        A loaded model does not have it: the folder holds no rows.
-    oob_mae_ : mean absolute error of these predictions, in the target's units; NaN where there are none.
-    calibration_ : the errors that intervals are made of, see ``estimators/intervals.py``; None where no rows were kept
-        from training.
-    n_missing_ : missing values a column in the rows given to fit.
-    medians_ : what takes their place, from the training rows; None with ``missing="error"``.
-    n_iter_, best_epoch_ : epochs run, and the one whose state was kept.
+    precision_ : ndarray of shape (n_features, n_features)
+        Sparse precision theta of the standardised features; its zeros are exact.
+    task_precision_ : ndarray of shape (n_features, n_features)
+        Task-aware matrix that the networks run on: their mean.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Sample covariance of the standardised training rows.
+    history_ : DataFrame
+        One row per epoch: every term of the objective, losses and mean absolute errors.
+    networks_ : tuple of torch.nn.Module
+        The fitted networks; ``shifts_`` has the matrix each runs on.
+    oob_prediction_ : ndarray of shape (n_samples,)
+        Each row given to fit, predicted by the network that left it out; NaN for rows that no network left out (with
+        ``n_members`` below 8, with ``recipe="paper"``) or that have no weight. ``oob_row_ids_`` has the rows' index.
+    oob_mae_ : float
+        Mean absolute error of these predictions, in the target's units; NaN where there are none.
+    calibration_ : Calibration or None
+        The errors that intervals are made of; None where no rows were kept from training.
+    n_rows_ : dict
+        Rows given to fit: ``training`` and ``validation``.
+
+    Examples
+    --------
+    >>> from precisionnet import PNNRegressor
+    >>> from precisionnet.datasets import make_gaussian_regression
+    >>> data = make_gaussian_regression(n_samples=120, n_features=8, random_state=0)
+    >>> model = PNNRegressor(n_members=2, max_epochs=20, random_state=0).fit(data.X, data.y)
+    >>> model.predict(data.X).shape
+    (120,)
+    >>> bool(model.score(data.X, data.y) > 0.5)
+    True
     """
 
-    calibration_: Calibration | None
+    _task: ClassVar[TaskName] = "regression"
 
-    _n_outputs = 1
-    _oob_errors: ClassVar[tuple[str, ...]] = ("oob_mae_",)
-    _target_checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
-
-    def _encode_target(self, y: Any, weight: FloatArray) -> FloatArray:
-        return self._encode_known_target(y)
-
-    def _encode_known_target(self, y: Any) -> FloatArray:
-        target = np.asarray(y, dtype=np.float64)
-        if (np.abs(target) > LARGEST).any():
-            raise InputError(
-                f"The target holds values beyond {LARGEST:g}, whose squares cannot be added up: rescale it."
-            )
-        return target
-
-    def _fit_target_scaler(self, table: Table) -> None:
-        self._y_scaler = Scaler.fit(table.y, table.weight, self.standardize_target)
-
-    def _target_tensor(self, y: FloatArray) -> Tensor:
-        return torch.from_numpy(self._y_scaler.transform(y))
-
-    def _task_loss(self, output: Tensor, y: Tensor, weight: Tensor) -> Tensor:
-        return (weight * LOSSES[self._loss](output[..., 0] - y)).sum(dim=-1) / weight.sum(dim=-1)
+    oob_prediction_ = _of_fitted(
+        "out_of_fold.prediction", "Rows given to fit, predicted by networks that left them out."
+    )
+    calibration_ = _of_fitted("calibration", "The errors that intervals are made of, or None.")
 
     @property
-    def _loss(self) -> str:
-        return str(BY_NAME["loss"].of(self.recipe) if self.loss is None else self.loss)
-
-    def _metric(self, output: Tensor, y: Tensor, weight: Tensor) -> float:
-        """Mean absolute error in the target's units."""
-        error = (weight * (output[:, 0] - y).abs()).sum() / weight.sum()
-        return float(error) * float(self._y_scaler.scale)
-
-    def _keep_out_of_bag(self, output: FloatArray, unseen: Unseen, places: IndexArray) -> None:
-        prediction, weight = self._y_scaler.inverse(output[:, 0]), unseen.table.weight
-        residual = np.abs(unseen.table.y - prediction)
-        self.calibration_ = Calibration(unseen.member, residual, weight) if len(residual) else None
-        self.oob_prediction_ = unseen.given(prediction, places)
-        measured = unseen.out_of_bag and len(residual)
-        self.oob_mae_ = float(np.average(residual, weights=weight)) if measured else np.nan
-
-    def _out_of_bag_errors(self, y: Any) -> FloatArray:
-        """Absolute errors of the rows given to fit that were left out."""
-        errors = np.abs(np.asarray(y, dtype=np.float64) - self.oob_prediction_)
-        return errors[np.isfinite(errors)]
+    def oob_mae_(self) -> float:
+        """Mean absolute error on the rows that networks left out; NaN where there are none."""
+        return self.fitted.out_of_fold.errors["oob_mae_"]
 
     @overload
     def predict(self, X: Any, return_std: Literal[False] = False) -> FloatArray: ...
@@ -107,29 +78,61 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
     def predict(self, X: Any, return_std: Literal[True]) -> tuple[FloatArray, FloatArray]: ...
 
     def predict(self, X: Any, return_std: bool = False) -> FloatArray | tuple[FloatArray, FloatArray]:
-        """Predicted target for each row of X.
+        """Predict the target of each row.
 
-        With ``return_std`` a standard deviation for each row, too, in the target's units: the square root of the
-        variance of the networks' predictions, which grows where they disagree, plus the mean squared error on rows that
-        they did not learn from (out-of-bag rows; validation rows of a single network).
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        return_std : bool, default=False
+            Return a standard deviation, too.
+
+        Returns
+        -------
+        prediction : ndarray of shape (n_samples,)
+            In the target's units.
+        std : ndarray of shape (n_samples,)
+            With ``return_std``: the square root of the variance of the networks' predictions, which grows where they
+            disagree, plus the mean squared error on rows that they did not learn from (out-of-bag rows; validation rows
+            of a single network).
         """
-        outputs = self._member_outputs(X)  # first of all: it refuses a model that is not fitted
-        prediction = self._y_scaler.inverse(outputs.mean(dim=0).numpy()[:, 0])
+        fitted = self.fitted
+        rows = self._checked_rows(X)
         if not return_std:
-            return prediction
+            return fitted.target.meaning(fitted.mean_output(rows))
         noise = self._calibrated().mean_squared_error
-        return prediction, np.sqrt(self._y_scaler.inverse(outputs.numpy()[..., 0]).var(axis=0) + noise)
+
+        def mean_and_variance(output: FloatArray) -> FloatArray:
+            said = fitted.target.meaning(output)
+            return np.column_stack([fitted.target.meaning(output.mean(axis=0)), said.var(axis=0)])
+
+        prediction, variance = fitted.outputs(rows, mean_and_variance).T
+        return prediction, np.sqrt(variance + noise)
 
     def predict_interval(self, X: Any, coverage: float = 0.95) -> FloatArray:
-        """Lower and upper end, (n_samples, 2), of an interval that holds a new row's target in ``coverage`` of cases.
+        """Predict an interval for each row that holds its target in ``coverage`` of cases.
 
         Calibrated on the rows that the networks left out (CV+), or on the validation rows of a single network (split
         conformal prediction). The share is one over all rows like those of the fit, not a promise for each kind of row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        coverage : float, default=0.95
+            Share of targets inside, from 0.5 to below 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Lower and upper ends.
         """
-        outputs = self._member_outputs(X).numpy()  # first of all: it refuses a model that is not fitted
-        return self._calibrated().interval(self._y_scaler.inverse(outputs[..., 0]), coverage)
+        fitted = self.fitted
+        rows, calibration = self._checked_rows(X), self._calibrated()
+        return fitted.outputs(rows, lambda output: calibration.interval(fitted.target.meaning(output), coverage))
 
     def _calibrated(self) -> Calibration:
-        if self.calibration_ is None:
+        calibration = self.fitted.calibration
+        if calibration is None:
             raise InputError(NOTHING_TO_CALIBRATE_ON)
-        return self.calibration_
+        return calibration

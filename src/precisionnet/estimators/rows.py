@@ -1,14 +1,20 @@
-"""Rows before they become tensors: one canonical order, scaling, and the validation split.
+"""Rows before they become tensors: one canonical order, scaling, the validation split, and the members' folds.
 
 Equal rows are merged into one with the sum of their weights and the rows are sorted. So the order of the table never
 changes a fit, a weight of 2 is the same as the row standing there twice, a weight of 0 the same as its absence, and two
 copies of a row never face each other across the validation split.
 
 A missing value is NaN until the split is made; then the training rows' medians may take its place.
+
+The training rows are dealt into as many folds as there are members, eight at least, and a member leaves one of them
+out. So every member learns from seven eighths of the rows or more, and every row of its fold is new to it: that is what
+chooses the epoch, what the out-of-bag error is measured on, and what prediction intervals are calibrated with. (A
+bootstrap, in which a member sees 63 % of the rows, cost accuracy: ``docs/decisions/0009-recipe.md``.)
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,20 +43,25 @@ class Table:
         """The rows at ``index``."""
         return Table(self.X[index], self.y[index], self.weight[index], self.group[index], self.place[index])
 
+    def hash(self) -> str:
+        """Return a hash of the rows, by which another fit knows that it has the same ones."""
+        digest = hashlib.sha256()
+        for array in (self.X, self.y, self.weight, self.group):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
     def filled(self, values: FloatArray) -> Table:
         """The same rows with ``values``, one a column, in place of what is missing."""
         return replace(self, X=fill(self.X, values))
 
 
-def canonical(X: FloatArray, y: FloatArray, weight: FloatArray, group: IndexArray | None = None) -> Table:
-    """Sorted, equal rows merged (NaN equals NaN), rows without weight dropped. Without ``group`` a row is its own."""
-    return canonical_with_places(X, y, weight, group)[0]
-
-
-def canonical_with_places(
+def canonical(
     X: FloatArray, y: FloatArray, weight: FloatArray, group: IndexArray | None = None
 ) -> tuple[Table, IndexArray]:
-    """The canonical rows, and which of them each given row became; -1 for a row without weight."""
+    """Return the canonical rows, and which of them each given row became; -1 for a row without weight.
+
+    Canonical rows are sorted, equal ones merged (NaN equals NaN). Without ``group`` every row is a group of its own.
+    """
     kept = weight > 0
     # No NaN equals another, so infinity, which is refused before, takes its place for the while.
     stacked = np.column_stack([np.where(np.isnan(X[kept]), np.inf, X[kept]), y[kept]])
@@ -129,6 +140,25 @@ def _split_groups(
     if len(validation) < 2:
         return table, None
     return table.take(np.flatnonzero(~chosen[group])), table.take(validation)
+
+
+FEWEST_FOLDS = 8
+
+
+def left_out_rows(
+    table: Table, n_members: int, strata: FloatArray | None, rng: np.random.RandomState
+) -> list[IndexArray]:
+    """Return the rows each member leaves out: whole groups, classes in equal shares."""
+    _, first, group = np.unique(table.group, return_index=True, return_inverse=True)
+    if len(first) < 2:
+        return [np.array([], dtype=np.intp)] * n_members
+    n_folds = max(n_members, FEWEST_FOLDS)
+    order = rng.permutation(len(first))
+    if strata is not None:  # dealt out class by class
+        order = order[np.argsort(strata[first][order], kind="stable")]
+    fold = np.empty(len(first), dtype=np.intp)
+    fold[order] = np.arange(len(first)) % n_folds
+    return [np.flatnonzero(fold[group] == i) for i in range(n_members)]
 
 
 def _moments(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:

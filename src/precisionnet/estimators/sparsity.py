@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.base import BasePNN
-from precisionnet.estimators.fitting import Fitting
+from precisionnet.types import FloatArray
 
 L1_SCALES = (0.3, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0)
 FURTHER_EPOCHS = 0.4
@@ -63,13 +63,13 @@ def sparsity_curve(
         chosen = {"predict_on": "task"} if scale is None else {"predict_on": "sparse", "l1_scale": scale}
         length = epochs if before is None else max(2, round(FURTHER_EPOCHS * epochs))
         point = clone(model).set_params(max_epochs=length, **chosen)
-        fitting = Fitting(point, X, y, groups=groups, begin_from=before)
-        with fitting.threads():
-            while not fitting.done:
-                fitting.advance()
-        fitted.append(fitting.finish())
-        rows.append(_row(fitted[-1], y, scale))
-        before = fitting
+        run = point.start_training(X, y, groups=groups, resume=before)
+        with run.threads():
+            while not run.done:
+                run.advance()
+            before = run.finish()
+        fitted.append(point.keep(before))
+        rows.append(_row(point, y, scale))
         if on_point is not None:
             on_point(rows[-1])
     frame = pd.DataFrame(rows)
@@ -94,7 +94,7 @@ def _checked(model: BasePNN) -> BasePNN:
 
 
 def _row(model: Any, y: Any, scale: float | None) -> dict[str, float]:
-    errors = model._out_of_bag_errors(y)
+    errors = _errors_out_of_bag(model, y)
     n = model.n_features_in_
     matrix = model.task_precision_ if scale is None else model.precision_
     n_edges = int(np.count_nonzero(np.triu(matrix, 1)))
@@ -105,3 +105,14 @@ def _row(model: Any, y: Any, scale: float | None) -> dict[str, float]:
         "error": float(errors.mean()),
         "standard_error": float(errors.std(ddof=1) / np.sqrt(len(errors))),
     }
+
+
+def _errors_out_of_bag(model: Any, y: Any) -> FloatArray:
+    """Return the absolute error, or the log loss, of each row given to fit that a network left out."""
+    said = model.fitted.out_of_fold.prediction
+    if said.ndim == 1:
+        errors = np.abs(np.asarray(y, dtype=np.float64) - said)
+        return errors[np.isfinite(errors)]
+    known = np.isfinite(said[:, 0])
+    likely = said[known, np.searchsorted(model.classes_, np.asarray(y)[known])]
+    return -np.log(np.maximum(likely, np.finfo(float).tiny))

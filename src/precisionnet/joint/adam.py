@@ -1,48 +1,73 @@
-"""Adam (Kingma and Ba, 2015), as in ``torch.optim``.
-
-Written out because the first optimiser of ``torch.optim`` imports PyTorch's compiler, which takes longer than a fit of
-a small table; a test holds the two equal.
-"""
+"""Adam by ``torch.optim.adam.adam``, the function: making a ``torch.optim.Adam`` imports PyTorch's compiler first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 
-BETAS = 0.9, 0.999
-EPSILON = 1e-8
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 
 
 @dataclass
 class Adam:
-    """Moments of the gradients of ``leaves``, which a step moves in place."""
+    """Tensors and the moments of their gradients; a step moves the tensors in place."""
 
     leaves: list[Tensor]
-    steps: int = 0
-    first: list[Tensor] = field(default_factory=list)
-    second: list[Tensor] = field(default_factory=list)
+    first: list[Tensor]
+    second: list[Tensor]
+    steps: list[Tensor]
 
     @classmethod
     def of(cls, leaves: Iterable[Tensor], known: Adam | None = None) -> Adam:
-        """For these leaves, with the moments of an earlier one."""
+        """Adam for these tensors, with a copy of the moments of an earlier one where it is given."""
         leaves = list(leaves)
         if known is not None:
-            return cls(leaves, known.steps, [m.clone() for m in known.first], [m.clone() for m in known.second])
-        return cls(leaves, 0, [torch.zeros_like(x) for x in leaves], [torch.zeros_like(x) for x in leaves])
+            first, second, steps = ([t.clone() for t in part] for part in (known.first, known.second, known.steps))
+            return cls(leaves, first, second, steps)
+        zeros = [torch.zeros_like(leaf, requires_grad=False) for leaf in leaves]
+        # The fused kernel counts steps in single precision, on the tensors' device.
+        counts = [torch.zeros((), dtype=torch.float32, device=leaf.device) for leaf in leaves]
+        return cls(leaves, zeros, [zero.clone() for zero in zeros], counts)
+
+    @property
+    def moved(self) -> bool:
+        """Whether a step was taken."""
+        return any(float(count) for count in self.steps)
 
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
-        """One step along the leaves' gradients, which are then forgotten."""
-        self.steps += 1
-        slow, slower = (1.0 - beta**self.steps for beta in BETAS)
-        for leaf, first, second in zip(self.leaves, self.first, self.second, strict=True):
-            if leaf.grad is None:
-                continue
-            first.lerp_(leaf.grad, 1.0 - BETAS[0])
-            second.mul_(BETAS[1]).addcmul_(leaf.grad, leaf.grad, value=1.0 - BETAS[1])
-            scale = second.sqrt().div_(slower**0.5).add_(EPSILON)
-            leaf.addcdiv_(first, scale, value=-learning_rate / slow)
+        """Move the tensors along their gradients, and drop these."""
+        having = [i for i, leaf in enumerate(self.leaves) if leaf.grad is not None]
+        if not having:
+            return
+        leaves = [self.leaves[i] for i in having]
+        adam(
+            leaves,
+            [leaf.grad for leaf in leaves if leaf.grad is not None],
+            [self.first[i] for i in having],
+            [self.second[i] for i in having],
+            [],
+            [self.steps[i] for i in having],
+            fused=True,
+            amsgrad=False,
+            beta1=BETA1,
+            beta2=BETA2,
+            lr=learning_rate,
+            weight_decay=0.0,
+            eps=EPSILON,
+            maximize=False,
+        )
+        for leaf in leaves:
             leaf.grad = None
+
+
+@torch.no_grad()
+def add_l2_gradient(tensors: Iterable[Tensor], l2_penalty: float) -> None:
+    """Add the gradient of ``l2_penalty * ||tensor||^2`` to the gradients that the tensors have."""
+    for tensor in tensors:
+        if tensor.grad is not None:
+            tensor.grad.add_(tensor.detach(), alpha=2.0 * l2_penalty)

@@ -1,9 +1,9 @@
-"""The matrices under the networks of an ensemble, and what a gradient step and an epoch do to them.
+"""The matrices under a stack of members, and what a gradient step and an epoch do to them.
 
 Every member has its own pair theta, theta_task; all start at the same one. ``Fixed`` never moves (glasso, sample, vnn).
 ``Coupled`` is problem (7): Adam on the task's gradient moves theta_task, an implicit step on the coupling pulls it back
 to theta, and every few epochs Step 1 solves theta again. ``Single`` is problem (5), the naive method: one matrix for
-both terms.
+both terms, whose l1 term enters by its subgradient and gives no exact zero before the threshold at the end.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ import torch
 from torch import Tensor
 
 from precisionnet.joint.adam import Adam
-from precisionnet.joint.naive import naive_gradient, ridged_inverse, smallest_eigenvalue
-from precisionnet.joint.problem import JointState, Problem
-from precisionnet.joint.steps import solve_theta
+from precisionnet.joint.problem import GraphTerms, Start
 from precisionnet.linalg import into_spectral_box, soft_threshold_off_diagonal, symmetrize
-from precisionnet.types import BoolArray, FloatArray
+from precisionnet.types import BoolArray, FloatArray, MethodName
 
 STEP_TOL = 1e-4
 """Relative gap to which Step 1 is solved while training goes on; the matrix that is returned is solved to the end."""
@@ -27,61 +25,61 @@ THRESHOLD_RATE = 0.01
 
 
 class Fixed:
-    """The same matrix for every member, from first to last."""
+    """The same matrix for every member, from first to last.
 
-    def __init__(self, problem: Problem, start: JointState, n_members: int) -> None:
-        self.problem = problem
+    ``like`` is a tensor in the networks' arithmetic and on their device.
+    """
+
+    thins = False
+    """Whether the graph loses edges while the networks learn."""
+
+    def __init__(self, graph: GraphTerms, start: Start, n_members: int, like: Tensor) -> None:
+        self.graph = graph
         self.theta: FloatArray = np.repeat(start.theta[None], n_members, axis=0)
-        self.matrix = start.theta_task.to(problem.rows.x.dtype).repeat(n_members, 1, 1)
-        self.scale = float(torch.linalg.matrix_norm(start.theta_task, 2)) if problem.scale_shift else 1.0
-        """What the networks' shift is divided by: the norm of the start, for the whole fit and for predictions."""
-        self.note = start.note
+        self.matrix = torch.from_numpy(start.theta_task).to(like).repeat(n_members, 1, 1)
 
     def resume(self, theta: FloatArray, theta_task: FloatArray) -> None:
-        """Go on from the matrices of another run on the same rows."""
+        """Go on from the matrices of another run on the same columns."""
         self.theta = theta.copy()
         with torch.no_grad():
             self.matrix.copy_(torch.from_numpy(theta_task))
 
-    def shift(self) -> Tensor:
-        """What the networks run on, (members, nodes, nodes)."""
-        return self.matrix / self.scale
+    def shift(self, scale: float) -> Tensor:
+        """Return what the networks run on, (members, nodes, nodes), divided by ``scale``."""
+        return self.matrix / scale
 
     @property
     def theta_task(self) -> FloatArray:
         """The members' matrices as the networks see them, not scaled, float64."""
-        matrix = self.matrix.detach().double().numpy()
+        matrix = self.matrix.detach().cpu().double().numpy()
         return 0.5 * (matrix + matrix.transpose(0, 2, 1))
 
-    def begin(self, progress: float, *, solve: bool) -> None:
-        """What happens before an epoch, when a share of all epochs is done; ``solve``: it is time for Step 1."""
-
-    def settled(self, progress: float) -> bool:
-        """Whether an epoch that ends here may be kept."""
-        return True
+    def begin(self, progress: float, *, solve: bool, support: BoolArray | None) -> None:
+        """Prepare an epoch; ``progress`` is the share of epochs done, ``support`` the edges all members may have."""
 
     def step(self, learning_rate: float) -> None:
-        """What happens with a batch's gradient."""
+        """Take in a batch's gradient."""
 
     def snapshot(self) -> tuple[FloatArray, FloatArray]:
-        """theta and theta_task of every member."""
+        """Return theta and theta_task of every member."""
         return self.theta.copy(), self.theta_task
 
-    def common(self, theta: FloatArray, theta_task: FloatArray) -> FloatArray:
-        """One sparse precision for all members."""
-        return theta[0]
+    @staticmethod
+    def common(graph: GraphTerms, theta: FloatArray, theta_task: FloatArray) -> tuple[FloatArray, str | None]:
+        """Return one sparse precision for all members, and the solver's note; None where nothing was solved."""
+        return theta[0], None
 
 
 class _Learned(Fixed):
     """A matrix that moves with the task."""
 
-    def __init__(self, problem: Problem, start: JointState, n_members: int) -> None:
-        super().__init__(problem, start, n_members)
+    def __init__(self, graph: GraphTerms, start: Start, n_members: int, like: Tensor) -> None:
+        super().__init__(graph, start, n_members, like)
         self.matrix.requires_grad_()
         self.adam = Adam.of([self.matrix])
 
-    def shift(self) -> Tensor:
-        return 0.5 * (self.matrix + self.matrix.mT) / self.scale
+    def shift(self, scale: float) -> Tensor:
+        return (self.matrix + self.matrix.mT) * (0.5 / scale)
 
     def step(self, learning_rate: float) -> None:
         self.adam.step(learning_rate)
@@ -90,44 +88,42 @@ class _Learned(Fixed):
 class Coupled(_Learned):
     """theta by Step 1, theta_task by the task's gradient and the coupling."""
 
-    def __init__(self, problem: Problem, start: JointState, n_members: int) -> None:
-        super().__init__(problem, start, n_members)
+    def __init__(self, graph: GraphTerms, start: Start, n_members: int, like: Tensor) -> None:
+        super().__init__(graph, start, n_members, like)
         self._anchor = self.matrix.detach().clone()
 
     def resume(self, theta: FloatArray, theta_task: FloatArray) -> None:
         """Go on from there; theta is what theta_task is pulled to."""
         super().resume(theta, theta_task)
-        self._anchor = torch.from_numpy(theta).to(self.matrix.dtype)
+        self._anchor = torch.from_numpy(theta).to(self.matrix)
 
-    def begin(self, progress: float, *, solve: bool) -> None:
-        """Step 1 of every member."""
+    def begin(self, progress: float, *, solve: bool, support: BoolArray | None) -> None:
+        """Solve Step 1 for every member."""
         if not solve:
             return
+        known_zeros = None if support is None or support.all() else ~support
         solved = [
-            solve_theta(self.problem, anchor, init, known_zeros=self._known_zeros(), tol=STEP_TOL)
+            self.graph.solve(anchor, init, known_zeros=known_zeros, tol=STEP_TOL)
             for anchor, init in zip(self.theta_task, self.theta, strict=True)
         ]
         self.theta = np.stack([one.precision for one in solved])
-        self._anchor = torch.from_numpy(self.theta).to(self.matrix.dtype)
-
-    def _known_zeros(self) -> BoolArray | None:
-        return None
+        self._anchor = torch.from_numpy(self.theta).to(self.matrix)
 
     def step(self, learning_rate: float) -> None:
         """Adam on the task, then the coupling's proximal step: stable however strong the coupling is."""
         super().step(learning_rate)
-        weight = learning_rate * self.problem.coupling
+        weight = learning_rate * self.graph.coupling
         with torch.no_grad():
             self.matrix.lerp_(self._anchor, weight / (1.0 + weight))
 
-    def common(self, theta: FloatArray, theta_task: FloatArray) -> FloatArray:
-        """Step 1 once more, solved to the end, with the members' mean matrix for anchor.
+    @staticmethod
+    def common(graph: GraphTerms, theta: FloatArray, theta_task: FloatArray) -> tuple[FloatArray, str]:
+        """Solve Step 1 once more, to the end, with the members' mean matrix for anchor.
 
         The sum of their couplings is that of their mean, up to a constant: this is Step 1 of the whole ensemble.
         """
-        solved = solve_theta(self.problem, theta_task.mean(axis=0), theta[0])
-        self.note = "" if solved.converged else solved.message
-        return solved.precision
+        solved = graph.solve(theta_task.mean(axis=0), theta[0])
+        return solved.precision, "" if solved.converged else solved.message
 
 
 class Single(_Learned):
@@ -135,36 +131,65 @@ class Single(_Learned):
 
     def step(self, learning_rate: float) -> None:
         """Adam on both terms, then back into the bounds."""
-        assert self.matrix.grad is not None
-        problem, current = self.problem, self.theta_task
-        task = self.matrix.grad.double().numpy() * problem.task_weight
+        graph = self.graph
+        if self.matrix.grad is None:  # a network that does not look at its matrix
+            self.matrix.grad = torch.zeros_like(self.matrix)
+        task = self.matrix.grad.cpu().double().numpy() * graph.task_weight
         whole = np.stack(
             [
-                naive_gradient(theta, ridged_inverse(theta, problem), symmetrize(gradient), problem)
-                for theta, gradient in zip(current, task, strict=True)
+                naive_gradient(theta, ridged_inverse(theta, graph), symmetrize(gradient), graph)
+                for theta, gradient in zip(self.theta_task, task, strict=True)
             ]
         )
         self.matrix.grad.copy_(torch.from_numpy(whole))
         super().step(learning_rate)
-        low, high = smallest_eigenvalue(problem), problem.spectral_bound
+        low, high = smallest_eigenvalue(graph), graph.spectral_bound
         values, vectors = torch.linalg.eigh(torch.from_numpy(self.theta_task))
         with torch.no_grad():
             self.matrix.copy_((vectors * values.clamp(low, high).unsqueeze(-2)) @ vectors.mT)
 
     def snapshot(self) -> tuple[FloatArray, FloatArray]:
-        """The network of this method runs on the thresholded matrix: both are that one."""
-        theta = np.stack([self._thresholded(matrix) for matrix in self.theta_task])
+        """Return the thresholded matrix twice: the network of this method runs on it."""
+        graph = self.graph
+        threshold = [
+            soft_threshold_off_diagonal(matrix, graph.l1_penalty * THRESHOLD_RATE) for matrix in self.theta_task
+        ]
+        theta = np.stack(
+            [into_spectral_box(one, smallest_eigenvalue(graph), graph.spectral_bound) for one in threshold]
+        )
         return theta, theta.copy()
 
-    def _thresholded(self, matrix: FloatArray) -> FloatArray:
-        problem = self.problem
-        threshold = soft_threshold_off_diagonal(matrix, problem.l1_penalty * THRESHOLD_RATE)
-        return into_spectral_box(threshold, smallest_eigenvalue(problem), problem.spectral_bound)
-
-    def common(self, theta: FloatArray, theta_task: FloatArray) -> FloatArray:
-        """The members' mean, on the edges that most of them have."""
-        mean = theta.mean(axis=0)
+    @staticmethod
+    def common(graph: GraphTerms, theta: FloatArray, theta_task: FloatArray) -> tuple[FloatArray, str | None]:
+        """Return the members' mean, on the edges that most of them have."""
         often = (theta != 0).mean(axis=0) > 0.5  # or it would not be sparse
-        return into_spectral_box(
-            np.where(often, mean, 0.0), smallest_eigenvalue(self.problem), self.problem.spectral_bound
-        )
+        mean = np.where(often, theta.mean(axis=0), 0.0)
+        return into_spectral_box(mean, smallest_eigenvalue(graph), graph.spectral_bound), None
+
+
+def smallest_eigenvalue(graph: GraphTerms) -> float:
+    """Return what keeps the naive method's one matrix, which no barrier guards, invertible."""
+    return 1e-6 * min(graph.spectral_bound, 1.0)
+
+
+def naive_gradient(theta: FloatArray, inverse: FloatArray, task_gradient: FloatArray, graph: GraphTerms) -> FloatArray:
+    """Gradient of (5) in theta, the l1 term by its subgradient; ``task_gradient`` is weighted already."""
+    l1_subgradient = graph.l1_penalty * np.sign(theta)
+    np.fill_diagonal(l1_subgradient, 0.0)
+    return task_gradient + (1.0 - graph.task_weight) * (graph.emp_cov - inverse + l1_subgradient)
+
+
+def ridged_inverse(theta: FloatArray, graph: GraphTerms) -> FloatArray:
+    """(theta + ridge I)^-1, what the log-determinant's gradient is made of."""
+    inverse: FloatArray = np.linalg.inv(theta + graph.ridge * np.eye(len(theta)))
+    return inverse
+
+
+MATRICES: dict[MethodName, type[Fixed]] = {
+    "joint": Coupled,
+    "naive": Single,
+    "glasso": Fixed,
+    "sample": Fixed,
+    "vnn": Fixed,
+}
+"""What the networks of each method run on, in the standard recipe."""

@@ -1,4 +1,4 @@
-r"""Problem (7) of the paper: the objective, its data and its weights; and the state that is iterated on.
+r"""Problem (7) of the paper: the objective, its data and its weights.
 
     minimise over h, theta, theta_task
         task_weight * L_task(y, Phi(X, theta_task, h)) + l2_penalty * ||h||^2
@@ -11,135 +11,219 @@ This is the definition the code follows, also where the printed listing of Algor
 
 from __future__ import annotations
 
+import hashlib
+from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from precisionnet.joint.adam import Adam
-from precisionnet.nn import PrecisionNetwork, Taps, Workspace, eval_output, scale_to_unit_norm, train_output
-from precisionnet.precision import PrecisionResult, graphical_lasso_terms
-from precisionnet.types import FloatArray
+from precisionnet.nn import scale_to_unit_norm
+from precisionnet.precision import PrecisionResult, graphical_lasso, graphical_lasso_terms, sample_precision
+from precisionnet.types import BoolArray, FloatArray, MethodName
 
 TaskLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(network output, target, sample weight) -> weighted mean loss over the rows; of each member, where several come."""
 
+Metric = Callable[[Tensor, Tensor, Tensor], float]
+"""(network output, target, sample weight) -> the number a user reads, in the target's own units."""
+
 Tensors = dict[str, Tensor]
 
+PRECISION_TOL = 1e-10
+"""Relative gap to which theta is solved: what the task moves in an epoch is small, and must not drown in its error."""
 
-@dataclass(frozen=True)
-class JointState:
-    """What Algorithm 1 iterates on. A step takes one and returns another; it never writes into it."""
+FROM_GLASSO: tuple[MethodName, ...] = ("joint", "naive", "glasso")
+"""Methods that start at the graphical lasso of the training rows."""
 
-    theta: FloatArray
-    """Sparse precision, float64."""
-    theta_task: Tensor
-    """Task-aware precision, float64; what the network runs on."""
-    weights: Tensors
-    """h: every trained tensor of the network."""
-    statistics: Tensors
-    """Batch-norm running statistics."""
-    adam: Adam | None = None
-    """Moments of Adam, carried from epoch to epoch."""
-    epoch: int = 0
-    note: str = ""
-    """What the last Step 1 had to say, where it did not converge."""
+CACHED = 64
+"""Solutions a cache remembers; more than a grid has penalties."""
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Samples as the network takes them."""
+class TensorRows:
+    """Samples as the network takes them.
+
+    Parameters
+    ----------
+    x : Tensor of shape (n_samples, n_nodes, 1)
+        Features.
+    y : Tensor of shape (n_samples,)
+        Target, in standard units or as class index.
+    weight : Tensor of shape (n_samples,)
+        How often each row counts.
+    """
 
     x: Tensor
     y: Tensor
     weight: Tensor
 
+    def __getitem__(self, index: Tensor) -> TensorRows:
+        return TensorRows(self.x[index], self.y[index], self.weight[index])
+
 
 @dataclass(frozen=True)
-class Problem:
-    """The objective with its data and weights (see the head of this file)."""
+class GraphTerms:
+    """The part of the objective that needs no rows: covariance, penalties and bounds."""
 
-    network: PrecisionNetwork
-    rows: Rows
-    task_loss: TaskLoss
     emp_cov: FloatArray
     l1_penalty: float
     task_weight: float
     coupling: float
     ridge: float
     spectral_bound: float
+
+    def solve(
+        self,
+        anchor: FloatArray,
+        init: FloatArray,
+        *,
+        l1_penalty: float | None = None,
+        known_zeros: BoolArray | None = None,
+        tol: float = PRECISION_TOL,
+    ) -> PrecisionResult:
+        """Minimise problem (8) as written, Step 1: the graphical lasso pulled towards ``anchor``."""
+        return graphical_lasso(
+            self.emp_cov,
+            self.l1_penalty if l1_penalty is None else l1_penalty,
+            anchor=anchor,
+            coupling=self.coupling / (1.0 - self.task_weight),
+            spectral_bound=self.spectral_bound,
+            ridge=self.ridge,
+            known_zeros=known_zeros,
+            init=init,
+            tol=tol,
+        )
+
+    def values(self, theta: FloatArray, theta_task: FloatArray) -> dict[str, float]:
+        """Weighted terms of the objective that depend on the matrices alone, and their distance."""
+        weight = 1.0 - self.task_weight
+        lasso = graphical_lasso_terms(theta, self.emp_cov, self.l1_penalty, self.ridge)
+        distance = float(np.linalg.norm(theta - theta_task))
+        return {
+            "trace_term": weight * lasso.trace,
+            "log_det_term": weight * lasso.neg_log_det,
+            "l1_term": weight * lasso.l1,
+            "coupling_term": 0.5 * self.coupling * distance**2,
+            "distance": distance,
+        }
+
+
+@dataclass(frozen=True)
+class JointProblem:
+    """The objective with its data and weights (see the head of this file)."""
+
+    network: nn.Module
+    rows: TensorRows
+    task_loss: TaskLoss
+    metric: Metric
+    graph: GraphTerms
     l2_penalty: float
     scale_shift: bool
-    start: PrecisionResult | None = None
-    """The graphical lasso of these rows at this penalty, where somebody has solved it already."""
-    workspace: Workspace = field(default_factory=Workspace, compare=False)
-    """Memory for the steps; copies of a problem share it, as they never run side by side."""
 
     def shift(self, matrix: Tensor) -> Tensor:
-        """What the network runs on: ``matrix``, scaled, in the network's arithmetic."""
-        return (scale_to_unit_norm(matrix) if self.scale_shift else matrix).to(self.rows.x.dtype)
+        """Return what the network runs on: ``matrix``, scaled, in the network's arithmetic and on its device."""
+        scaled = scale_to_unit_norm(matrix) if self.scale_shift else matrix
+        return scaled.to(dtype=self.rows.x.dtype, device=self.rows.x.device)
 
-    def output(self, weights: Tensors, statistics: Tensors, matrix: Tensor, x: Tensor) -> Tensor:
-        """Phi(x, matrix, h) in evaluation mode."""
-        h, known = _stacked(weights), _stacked(statistics)
-        return eval_output(self.network, h, known, x.unsqueeze(0), self.shift(matrix).unsqueeze(0)).squeeze(0)
-
-    def training_loss(self, weights: Tensors, statistics: Tensors, shift: Tensor, taps: Taps | None = None) -> Tensor:
-        """L_task on the training rows, with the batch's own statistics; the running ones go into ``statistics``.
-
-        ``taps`` spare their computation where the shift stays the same.
-        """
-        rows = self.rows
-        h, known = _stacked(weights), _stacked(statistics)
-        output = train_output(self.network, h, known, rows.x.unsqueeze(0), shift.unsqueeze(0), taps, self.workspace)
-        return self.task_loss(output.squeeze(0), rows.y, rows.weight)
-
-    def taps(self, shift: Tensor) -> Taps:
-        """Of the training rows, for as long as the shift stays the same."""
-        return Taps(self.rows.x.unsqueeze(0), shift.unsqueeze(0), self.network.order)
+    def objective(
+        self, theta: FloatArray, theta_task: FloatArray, l2_norm_squared: float, task_loss: float
+    ) -> dict[str, float]:
+        """Every term of the objective, weighted as it enters, and their sum."""
+        terms = {
+            "task_term": self.graph.task_weight * task_loss,
+            "l2_term": self.l2_penalty * l2_norm_squared,
+            **self.graph.values(theta, theta_task),
+        }
+        distance = terms.pop("distance")
+        return {"objective": sum(terms.values()), **terms, "distance": distance}
 
 
-def _stacked(tensors: Tensors) -> Tensors:
-    """One network as a stack of one."""
-    return {name: value.unsqueeze(0) for name, value in tensors.items()}
+@dataclass(frozen=True)
+class Start:
+    """Where a method begins: theta, the matrix the network runs on, and what the solver had to say."""
+
+    theta: FloatArray
+    theta_task: FloatArray
+    note: str = ""
 
 
-def add_l2_gradient(weights: Tensors, l2_penalty: float, *, stacked: bool = False) -> None:
-    """That of ``l2_penalty * l2_norm_squared(weights)``, onto the gradients that the leaves have."""
-    for leaf in weights.values():
-        if leaf.ndim > 1 + stacked and leaf.grad is not None:
-            leaf.grad.add_(leaf.detach(), alpha=2.0 * l2_penalty)
+class GlassoCache:
+    """Graphical lassos that several fits start from, each solved once.
 
+    A solution is known by covariance, penalty, ridge and bound, so it is the one that the fit itself would find.
 
-def l2_norm_squared(weights: Tensors, *, stacked: bool = False) -> Tensor:
-    """||h||^2 over coefficients and readout matrices; biases and batch-norm scales are not penalised.
-
-    ``stacked`` where a first axis counts members: the sum over all of them.
+    Examples
+    --------
+    >>> from precisionnet import PNNRegressor
+    >>> from precisionnet.datasets import make_gaussian_regression
+    >>> data, cache = make_gaussian_regression(60, 5, random_state=0), GlassoCache()
+    >>> for readout in ("mean", "mlp"):  # the second run finds the solution of the first
+    ...     model = PNNRegressor(readout=readout, max_epochs=1, random_state=0)
+    ...     run = model.start_training(data.X, data.y, cache=cache)
     """
-    return torch.stack([w.square().sum() for w in weights.values() if w.ndim > 1 + stacked]).sum()
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[object, ...], PrecisionResult] = OrderedDict()
+
+    def solve(self, graph: GraphTerms) -> PrecisionResult:
+        """Return the graphical lasso of these terms, solved now or earlier.
+
+        Parameters
+        ----------
+        graph : GraphTerms
+            Covariance, penalties and bounds.
+
+        Returns
+        -------
+        PrecisionResult
+            The solution.
+        """
+        rows = hashlib.sha256(graph.emp_cov.tobytes()).digest()
+        key = (rows, graph.l1_penalty, graph.ridge, graph.spectral_bound)
+        if key not in self._known:
+            self._known[key] = _solve_start(graph)
+            if len(self._known) > CACHED:
+                self._known.popitem(last=False)
+        self._known.move_to_end(key)
+        return self._known[key]
 
 
-def objective_terms(problem: Problem, state: JointState, task_loss: float) -> dict[str, float]:
-    """Every term of the objective, weighted as it enters, and their sum."""
-    l2 = float(l2_norm_squared(state.weights))
-    return weighted_terms(problem, state.theta, state.theta_task.numpy(), l2, task_loss)
+def start_of(method: MethodName, graph: GraphTerms, cache: GlassoCache | None = None) -> Start:
+    """Return where a method begins.
+
+    ``joint`` starts at the graphical lasso because that is the solution of its problem when the task has no say: Step 1
+    stays there until Step 2 moves theta_task, so whatever changes was learned from the task.
+
+    ==========  ==============================================
+    method      theta and theta_task at the start
+    ==========  ==============================================
+    ``joint``   both the graphical lasso of the training rows
+    ``naive``   the same
+    ``glasso``  the same
+    ``sample``  both the inverse of the sample covariance
+    ``vnn``     theta as ``sample``; theta_task the covariance
+    ==========  ==============================================
+    """
+    if method in FROM_GLASSO:
+        solved = _solve_start(graph) if cache is None else cache.solve(graph)
+        return Start(solved.precision, solved.precision.copy(), "" if solved.converged else solved.message)
+    theta = sample_precision(graph.emp_cov)
+    return Start(theta, theta.copy() if method == "sample" else graph.emp_cov.copy())
 
 
-def weighted_terms(
-    problem: Problem, theta: FloatArray, theta_task: FloatArray, l2_norm_squared: float, task_loss: float
-) -> dict[str, float]:
-    """The same from its parts."""
-    gl_weight = 1.0 - problem.task_weight
-    gl = graphical_lasso_terms(theta, problem.emp_cov, problem.l1_penalty, problem.ridge)
-    distance = float(np.linalg.norm(theta - theta_task))
-    terms = {
-        "task_term": problem.task_weight * task_loss,
-        "l2_term": problem.l2_penalty * l2_norm_squared,
-        "trace_term": gl_weight * gl.trace,
-        "log_det_term": gl_weight * gl.neg_log_det,
-        "l1_term": gl_weight * gl.l1,
-        "coupling_term": 0.5 * problem.coupling * distance**2,
-    }
-    return {"objective": sum(terms.values()), **terms, "distance": distance}
+def _solve_start(graph: GraphTerms) -> PrecisionResult:
+    return graphical_lasso(
+        graph.emp_cov,
+        graph.l1_penalty,
+        spectral_bound=graph.spectral_bound,
+        ridge=graph.ridge,
+        tol=PRECISION_TOL,
+    )
+
+
+def l2_norm_squared(tensors: list[Tensor]) -> float:
+    """||h||^2 over these tensors."""
+    return float(torch.stack([tensor.detach().square().sum() for tensor in tensors]).sum()) if tensors else 0.0

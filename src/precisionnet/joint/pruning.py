@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from precisionnet.joint.matrices import Coupled
-from precisionnet.joint.problem import JointState, Problem
-from precisionnet.joint.steps import solve_theta
+from precisionnet.joint.problem import GraphTerms, Start
 from precisionnet.types import BoolArray, FloatArray
 
 BEGINS, ENDS = 0.1, 0.5
 """Shares of the epochs between which edges go; what is left of the training polishes."""
-POLISH = 0.6
-"""So many epochs more than a dense fit has, as a share of its number."""
 
 
 def edges_kept(n_pairs: int, n_edges: int, progress: float) -> int:
@@ -29,60 +27,39 @@ def edges_kept(n_pairs: int, n_edges: int, progress: float) -> int:
     return n_edges + round((n_pairs - n_edges) * (1.0 - done) ** 3)
 
 
+def thinned(support: BoolArray, felt: FloatArray, n_edges: int) -> BoolArray:
+    """Return the graph of the ``n_edges`` pairs of ``support`` whose loss would be felt most."""
+    score = np.where(support, felt + felt.T, -1.0)
+    rows, columns = np.triu_indices(len(score), 1)
+    strongest = np.argsort(score[rows, columns], kind="stable")[len(rows) - n_edges :]
+    graph = np.eye(len(score), dtype=bool)
+    graph[rows[strongest], columns[strongest]] = graph[columns[strongest], rows[strongest]] = True
+    return graph
+
+
 class Pruned(Coupled):
-    """theta and theta_task of every member on one graph that thins out."""
+    """theta and theta_task of every member on one graph that thins out; the policy says which."""
 
-    def __init__(self, problem: Problem, start: JointState, n_members: int) -> None:
-        super().__init__(problem, start, n_members)
-        n = len(start.theta)
-        self.n_edges = int(np.count_nonzero(np.triu(start.theta, 1)))
-        self.graph: BoolArray = np.ones((n, n), dtype=bool)
-        self._mask = torch.ones_like(self.matrix[0])
-        self._leader: Pruned | None = None
+    thins = True
 
-    def resume(self, theta: FloatArray, theta_task: FloatArray) -> None:
-        """Go on from there, on the graph of those matrices."""
-        super().resume(theta, theta_task)
-        self._set_graph((theta_task != 0).any(axis=0))
+    def __init__(self, graph: GraphTerms, start: Start, n_members: int, like: Tensor) -> None:
+        super().__init__(graph, start, n_members, like)
+        self._mask = torch.ones_like(self.matrix[0], requires_grad=False)
 
-    def settled(self, progress: float) -> bool:
-        """Whether the graph is the last one."""
-        return progress >= ENDS
+    def felt(self) -> FloatArray:
+        """How much the loss of each entry would be felt, summed over the members; zeros before the first step."""
+        second = self.adam.second[0].cpu().double()
+        return np.sum(second.sqrt().numpy() * self.theta_task**2, axis=0)
 
-    def follow(self, leader: Pruned) -> None:
-        """Take over the graph of others, who go first in every epoch."""
-        self._leader = leader
-
-    def begin(self, progress: float, *, solve: bool) -> None:
-        """Thin the graph out, then Step 1 on it."""
-        n = len(self.graph)
-        if self._leader is not None:
-            self._set_graph(self._leader.graph)
-        kept = edges_kept(n * (n - 1) // 2, self.n_edges, progress)
-        if self._leader is None and kept < np.count_nonzero(np.triu(self.graph, 1)) and self.adam.steps:
-            self._thin_out(kept)
-        super().begin(progress, solve=solve)
-
-    def _thin_out(self, n_edges: int) -> None:
-        felt = self.adam.second[0].double().sqrt().numpy() * self.theta_task**2
-        score = felt.sum(axis=0)
-        score = np.where(self.graph, score + score.T, -1.0)
-        rows, columns = np.triu_indices(len(score), 1)
-        strongest = np.argsort(score[rows, columns], kind="stable")[len(rows) - n_edges :]
-        graph = np.eye(len(score), dtype=bool)
-        graph[rows[strongest], columns[strongest]] = graph[columns[strongest], rows[strongest]] = True
-        self._set_graph(graph)
-
-    def _set_graph(self, graph: BoolArray) -> None:
-        self.graph = graph
-        self._mask = torch.from_numpy(graph).to(self.matrix.dtype)
-        self._keep_to_graph()
-
-    def _known_zeros(self) -> BoolArray | None:
-        return None if self.graph.all() else ~self.graph
+    def begin(self, progress: float, *, solve: bool, support: BoolArray | None) -> None:
+        """Keep to the graph, then Step 1 on it."""
+        if support is not None:
+            self._mask = torch.from_numpy(support).to(self.matrix)
+            self._keep_to_graph()
+        super().begin(progress, solve=solve, support=support)
 
     def step(self, learning_rate: float) -> None:
-        """As ever, then back to the graph."""
+        """Step as ``Coupled`` does, then back to the graph."""
         super().step(learning_rate)
         self._keep_to_graph()
 
@@ -90,9 +67,9 @@ class Pruned(Coupled):
         with torch.no_grad():
             self.matrix.mul_(self._mask)
 
-    def common(self, theta: FloatArray, theta_task: FloatArray) -> FloatArray:
-        """The most likely precision on the graph, near the members' mean matrix: no edge is penalised a second time."""
-        graph = (theta_task != 0).any(axis=0)
-        solved = solve_theta(self.problem, theta_task.mean(axis=0), theta[0], l1_penalty=0.0, known_zeros=~graph)
-        self.note = "" if solved.converged else solved.message
-        return solved.precision
+    @staticmethod
+    def common(graph: GraphTerms, theta: FloatArray, theta_task: FloatArray) -> tuple[FloatArray, str]:
+        """Return the most likely precision on the graph, near the members' mean; no edge is penalised a second time."""
+        support = (theta_task != 0).any(axis=0)
+        solved = graph.solve(theta_task.mean(axis=0), theta[0], l1_penalty=0.0, known_zeros=~support)
+        return solved.precision, "" if solved.converged else solved.message

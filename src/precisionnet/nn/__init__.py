@@ -1,25 +1,24 @@
 """Graph-convolutional networks on a symmetric matrix. No graph estimation here."""
 
-from precisionnet.nn.by_hand import Taps, Workspace, eval_output, train_output
 from precisionnet.nn.filter import PolynomialFilter
 from precisionnet.nn.network import ACTIVATIONS, PrecisionNetwork
+from precisionnet.nn.readout import Readout
 from precisionnet.nn.spectral import (
     frequency_response,
     inverse_precision_fourier_transform,
     precision_fourier_transform,
     scale_to_unit_norm,
 )
+from precisionnet.nn.stack import NetworkStack
 
 __all__ = [
     "ACTIVATIONS",
+    "NetworkStack",
     "PolynomialFilter",
     "PrecisionNetwork",
-    "Taps",
-    "Workspace",
-    "eval_output",
+    "Readout",
     "frequency_response",
     "inverse_precision_fourier_transform",
     "precision_fourier_transform",
     "scale_to_unit_norm",
-    "train_output",
 ]

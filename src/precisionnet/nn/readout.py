@@ -1,7 +1,10 @@
 """From node features to a prediction.
 
-``mlp``   flattens the nodes: the paper's readout. Its weights belong to one set of nodes.
-``mean``  averages over the nodes first: invariant to their order and number, so weights carry over to another graph.
+``mlp``      flattens the nodes; its weights belong to one set of nodes.
+``mean``     averages over the nodes, then a perceptron: invariant to the order and number of nodes.
+``average``  averages over nodes and features; nothing is learnt, as in the published covariance networks.
+
+A readout of your own is an ``nn.Module`` that maps (batch, nodes, features) to (batch, outputs).
 """
 
 from __future__ import annotations
@@ -10,41 +13,143 @@ import torch
 from torch import Tensor, nn
 
 
+class Linear(nn.Linear):
+    """``nn.Linear`` that also takes a stack: weight (members, out, in), x (members, batch, in).
+
+    Parameters
+    ----------
+    in_features : int
+        Inputs.
+    out_features : int
+        Outputs.
+    """
+
+    def __init__(self, in_features: int, out_features: int) -> None:
+        super().__init__(in_features, out_features)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Multiply and add.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, in_features)
+            Inputs.
+
+        Returns
+        -------
+        Tensor of shape (batch, out_features)
+            Outputs.
+        """
+        if self.weight.ndim == 2 and x.ndim != 2:  # one network, inside a readout of somebody's own
+            return super().forward(x)
+        # As (W x' + b)': signals lie batch last in memory, and stay so.
+        product = torch.addmm if x.ndim == 2 else torch.baddbmm
+        return product(self.bias.unsqueeze(-1), self.weight, x.mT).mT
+
+
 class Readout(nn.Module):
-    """Base: a perceptron with one hidden layer (none for ``width`` 0) over a summary of the nodes."""
+    """A perceptron with one hidden layer over a summary of the nodes; subclasses say which summary.
+
+    Parameters
+    ----------
+    summary_features : int
+        Numbers in the summary.
+    width : int
+        Hidden units; 0 makes it linear.
+    n_outputs : int
+        Outputs.
+
+    Examples
+    --------
+    >>> import torch
+    >>> class MaxReadout(Readout):
+    ...     def summary(self, x):
+    ...         return x.amax(dim=-2)
+    >>> from precisionnet.nn import PrecisionNetwork
+    >>> network = PrecisionNetwork(readout=lambda nodes, features, outputs: MaxReadout(features, 16, outputs))
+    >>> network(torch.ones(3, 5, 1), torch.eye(5)).shape
+    torch.Size([3, 1])
+    """
 
     def __init__(self, summary_features: int, width: int, n_outputs: int) -> None:
         super().__init__()
-        layers: list[nn.Module] = [nn.Linear(summary_features, width), nn.ReLU()] if width else []
-        self.perceptron = nn.Sequential(*layers, nn.Linear(width or summary_features, n_outputs))
+        layers: list[nn.Module] = [Linear(summary_features, width), nn.ReLU()] if width else []
+        self.perceptron = nn.Sequential(*layers, Linear(width or summary_features, n_outputs))
 
     def summary(self, x: Tensor) -> Tensor:
-        """(batch, nodes, features) -> (batch, summary_features)."""
+        """Summarise the nodes.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, nodes, features)
+            Node features.
+
+        Returns
+        -------
+        Tensor of shape (batch, summary_features)
+            Summary of each sample.
+        """
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        """(batch, nodes, features) -> (batch, n_outputs)."""
+        """Predict from node features.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, nodes, features)
+            Node features.
+
+        Returns
+        -------
+        Tensor of shape (batch, n_outputs)
+            Predictions.
+        """
         output: Tensor = self.perceptron(self.summary(x))
         return output
 
 
 class FlattenReadout(Readout):
-    """The paper's: every node has its own weights."""
+    """Every node has weights of its own; see ``Readout`` for the parameters."""
 
     def __init__(self, n_nodes: int, n_features: int, width: int, n_outputs: int) -> None:
         super().__init__(n_nodes * n_features, width, n_outputs)
 
     def summary(self, x: Tensor) -> Tensor:
-        """All node features side by side, feature by feature, as training has them (``by_hand``)."""
-        return torch.flatten(x.transpose(1, 2), start_dim=1)
+        """Put all node features side by side, feature by feature, as they lie in memory."""
+        return torch.flatten(x.transpose(-1, -2), start_dim=-2)
 
 
 class MeanReadout(Readout):
-    """Size-agnostic: the average node."""
+    """The average node, any number of nodes; see ``Readout`` for the parameters."""
 
     def __init__(self, n_features: int, width: int, n_outputs: int) -> None:
         super().__init__(n_features, width, n_outputs)
 
     def summary(self, x: Tensor) -> Tensor:
-        """The average over nodes."""
-        return x.mean(dim=1)
+        """Average over the nodes."""
+        return x.sum(dim=-2) / x.shape[-2]  # the division on the small side: mean() divides the large gradient
+
+
+class AverageReadout(nn.Module):
+    """Average over nodes and features; nothing is learnt.
+
+    Parameters
+    ----------
+    n_features : int
+        Features of a node, a multiple of ``n_outputs``: each output averages an equal share of them.
+    n_outputs : int
+        Outputs.
+    """
+
+    def __init__(self, n_features: int, n_outputs: int) -> None:
+        super().__init__()
+        if n_features % n_outputs:
+            raise ValueError(
+                f'readout="average" shares the {n_features} features of a node between {n_outputs} outputs: set '
+                f"n_filters of the last layer to a multiple of {n_outputs}."
+            )
+        self.n_outputs = n_outputs
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (batch, nodes, features) to (batch, n_outputs)."""
+        return x.mean(dim=-2).reshape(*x.shape[:-3], x.shape[-3], self.n_outputs, -1).mean(dim=-1)

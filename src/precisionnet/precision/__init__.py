@@ -1,69 +1,48 @@
-"""Sparse precision matrices: the graphical-lasso loss and its solvers. No torch here."""
+"""Sparse precision matrices: the graphical lasso with a proof of its accuracy, covariances and the choice of a penalty.
 
-from precisionnet.precision.adaptive import adaptive_graphical_lasso, edge_weights
-from precisionnet.precision.correlation import nearest_correlation
-from precisionnet.precision.covariance import sample_covariance, sample_precision, spectral_bound
-from precisionnet.precision.em import EMResult, em_covariance
-from precisionnet.precision.estimate import (
-    COVARIANCES,
-    MISSING,
-    CovarianceEstimate,
-    estimate_covariance,
-    estimate_from_moments,
-    refuse_constant,
+NumPy, SciPy and numba only. What is not listed here is for the other packages, which import it from its module.
+"""
+
+from precisionnet.precision.api import graphical_lasso, graphical_lasso_path
+from precisionnet.precision.covariance import (
+    nonparanormal_correlation,
+    sample_covariance,
+    sample_precision,
+    spectral_bound,
 )
-from precisionnet.precision.folds import FoldPath, cross_validate
-from precisionnet.precision.listing import listing_passes
-from precisionnet.precision.missing import gaussian_score, pairwise_covariance, squared_distances
-from precisionnet.precision.objective import LossTerms, graphical_lasso_terms, min_norm_subgradient
-from precisionnet.precision.partial import count_edges, partial_correlations
-from precisionnet.precision.path import graphical_lasso_path, l1_max, penalty_grid
-from precisionnet.precision.ranks import NormalScores, nonparanormal_correlation
-from precisionnet.precision.recipe import Recipe
-from precisionnet.precision.result import PrecisionResult
-from precisionnet.precision.running import RunningMoments
-from precisionnet.precision.selection import EBICChoice, ebic, select_by_ebic
-from precisionnet.precision.solver import graphical_lasso
-from precisionnet.precision.stability import StarsChoice, stars
+from precisionnet.precision.em import EMResult, em_covariance
+from precisionnet.precision.estimation import CovarianceEstimate, estimate_covariance
+from precisionnet.precision.missing import pairwise_covariance
+from precisionnet.precision.objective import LossTerms, graphical_lasso_terms
+from precisionnet.precision.penalties import adaptive_graphical_lasso, l1_max, penalty_grid
+from precisionnet.precision.result import PrecisionResult, count_edges, partial_correlations
+from precisionnet.precision.selection import EBICChoice, StarsChoice, ebic, select_by_ebic, stars
+from precisionnet.precision.streaming_moments import StreamingMoments
 
 __all__ = [
-    "COVARIANCES",
-    "MISSING",
     "CovarianceEstimate",
     "EBICChoice",
     "EMResult",
-    "FoldPath",
     "LossTerms",
-    "NormalScores",
     "PrecisionResult",
-    "Recipe",
-    "RunningMoments",
     "StarsChoice",
+    "StreamingMoments",
     "adaptive_graphical_lasso",
     "count_edges",
-    "cross_validate",
     "ebic",
-    "edge_weights",
     "em_covariance",
     "estimate_covariance",
-    "estimate_from_moments",
-    "gaussian_score",
     "graphical_lasso",
     "graphical_lasso_path",
     "graphical_lasso_terms",
     "l1_max",
-    "listing_passes",
-    "min_norm_subgradient",
-    "nearest_correlation",
     "nonparanormal_correlation",
     "pairwise_covariance",
     "partial_correlations",
     "penalty_grid",
-    "refuse_constant",
     "sample_covariance",
     "sample_precision",
     "select_by_ebic",
     "spectral_bound",
-    "squared_distances",
     "stars",
 ]

@@ -3,8 +3,8 @@ r"""The plain graphical lasso by dual block-coordinate descent (Banerjee 2008; F
     maximise over W  log det W + N   subject to  |W_ij - S_ij| <= penalty_ij,  W_ii = S_ii
 
 Regime: one connected component of any size; fastest where the answer is sparse. A column of W is optimal given the
-others when w = W11 b with b the lasso solution of ``column.py``; then theta_jj = 1 / (W_jj - w' b), and the rest of the
-column is -b theta_jj. W stays positive definite from a positive definite start inside the box.
+others when w = W11 b with b the lasso solution of ``lasso_kernel.py``; then theta_jj = 1 / (W_jj - w' b), and the rest
+of the column is -b theta_jj. W stays positive definite from a positive definite start inside the box.
 
 How this differs from the textbook:
 
@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from precisionnet.precision.certificate import SparseSymmetric, Verdict, divergence, divergence_bound
-from precisionnet.precision.column import solve_column
 from precisionnet.precision.compiled import compiled
-from precisionnet.precision.penalty import NO_MATRIX, Penalty, row_of
+from precisionnet.precision.lasso_kernel import solve_column
+from precisionnet.precision.objective import NO_MATRIX, Penalty, row_of
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 SINGLE_PRECISION_FROM, SINGLE_PRECISION_TOL = 400, 1e-8
@@ -44,11 +44,11 @@ NEAR = 0.1
 WORTH_CERTIFYING = 25.0
 """The gap after a sweep is about a thirtieth of the squared change of W in it."""
 BUDGET, SMALLEST_BUDGET = 100, 1e9
-"""Multiplications, over N^3, after which splitting would have been done: dense answers of nearly singular problems."""
+"""Multiplications, over N^3, after which ADMM would have been done: dense answers of nearly singular problems."""
 
 
 @dataclass
-class Columns:
+class LassoColumns:
     """The lasso coefficients of every column, sparse: the first ``count[j]`` of row j are in use."""
 
     index: IndexArray
@@ -56,7 +56,7 @@ class Columns:
     count: IndexArray
 
     @classmethod
-    def of(cls, theta: FloatArray | None, n: int) -> Columns:
+    def of(cls, theta: FloatArray | None, n: int) -> LassoColumns:
         """Empty, or those that belong to a precision matrix."""
         if theta is None:
             capacity = min(n, FIRST_CAPACITY)
@@ -66,11 +66,6 @@ class Columns:
         columns.grow(int(count.max()))
         _fill(theta, columns.index, columns.value, columns.count)
         return columns
-
-    @property
-    def lists(self) -> tuple[IndexArray, FloatArray, IndexArray]:
-        """As the kernels take them."""
-        return self.index, self.value, self.count
 
     def grow(self, capacity: int) -> None:
         """Room for at least ``capacity`` coefficients a column."""
@@ -123,7 +118,7 @@ def _descend(
     n = len(S)
     single = n >= SINGLE_PRECISION_FROM and tol >= SINGLE_PRECISION_TOL and quick_sweeps > 0
     W = feasible_start(S, penalty, None if start is None else start[1], np.float32 if single else np.float64)
-    columns = Columns.of(None if start is None else start[0], n)
+    columns = LassoColumns.of(None if start is None else start[0], n)
     theta_diagonal = np.empty(n)
     best: tuple[Verdict, SparseSymmetric] | None = None
     last_best = sweep_number = 0
@@ -139,10 +134,11 @@ def _descend(
         # The next sweep moves W by less than this one did: not worth a certificate while that was a lot.
         if moved > WORTH_CERTIFYING * tol * n and sweep_number < max_iter:
             continue
-        theta = SparseSymmetric.of_columns(*columns.lists, theta_diagonal)
+        theta = SparseSymmetric.of_columns(columns.index, columns.value, columns.count, theta_diagonal)
         verdict = divergence_bound(theta, W, S, penalty)
         if verdict.gap > tol and careful:
-            verdict = min(verdict, divergence(theta, W, S, penalty), key=lambda v: v.gap)
+            exact = divergence(theta, W, S, penalty)
+            verdict = exact if exact.gap < verdict.gap else verdict
         if best is None or verdict.gap < best[0].gap:
             last_best = sweep_number if best is None or verdict.gap < 0.9 * best[0].gap else last_best
             best = verdict, theta
@@ -152,7 +148,10 @@ def _descend(
             W = W.astype(np.float64)
     if np.isnan(moved) and (best is None or best[0].gap > NEAR):
         return None, budget
-    verdict, theta = best or (Verdict(np.inf, np.inf), SparseSymmetric.of_columns(*columns.lists, theta_diagonal))
+    if best is None:
+        theta = SparseSymmetric.of_columns(columns.index, columns.value, columns.count, theta_diagonal)
+        best = Verdict(np.inf, np.inf), theta
+    verdict, theta = best
     return Descent(theta.toarray(), W, verdict, sweep_number), budget
 
 
@@ -174,7 +173,7 @@ def _sweep_all(
     S: FloatArray,
     W: FloatArray,
     penalty: Penalty,
-    columns: Columns,
+    columns: LassoColumns,
     theta_diagonal: FloatArray,
     fresh: bool,
     careful: bool,
@@ -188,7 +187,18 @@ def _sweep_all(
     j, total = 0, 0.0
     while j < len(S):
         j, needed, moved, work = _sweep(
-            S, W, *penalty, *columns.lists, theta_diagonal, j, fresh, careful, tolerance, budget
+            S,
+            W,
+            *penalty,
+            columns.index,
+            columns.value,
+            columns.count,
+            theta_diagonal,
+            j,
+            fresh,
+            careful,
+            tolerance,
+            budget,
         )
         total, budget = total + moved, budget - work
         if needed < 0:
@@ -214,7 +224,7 @@ def _sweep(
     tol: float,
     budget: float,
 ) -> tuple[int, int, float, int]:
-    """Columns ``begin`` and on.
+    """LassoColumns ``begin`` and on.
 
     Returns where it stopped, the room needed there (-1: W is not definite or the budget is spent), the squared change
     of W and the multiplications spent on column problems.

@@ -17,7 +17,7 @@ instead leaves a first-order term, and certifies hundreds of times worse. Two wa
   sparse theta it costs one product with its non-zeros;
 - ``divergence``: exactly, with the Cholesky factors of theta and K.
 
-The first takes theta to be positive definite; ``solver.py`` proves that with one Cholesky of the result.
+The first takes theta to be positive definite; ``api.py`` proves that with one Cholesky of the result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 
 from precisionnet.linalg import log_det_from_cholesky, try_cholesky
 from precisionnet.precision.compiled import compiled
-from precisionnet.precision.penalty import Penalty, row_of
+from precisionnet.precision.objective import Penalty, row_of
 from precisionnet.types import FloatArray, IndexArray
 
 LANES = 8
@@ -106,7 +106,7 @@ def above_rounding(theta: FloatArray, K: FloatArray, *terms: float) -> float:
     A gap is never negative: a negative sum is all rounding, and says how large that is.
     """
     total = float(np.vdot(theta, K)) + sum(terms)
-    summed = float(np.vdot(np.abs(theta), np.abs(K))) + sum(abs(term) for term in terms)
+    summed = float(np.vdot(np.abs(theta), np.abs(K))) + sum(map(abs, terms))
     return max(abs(total), 4.0 * float(np.finfo(float).eps) * summed)
 
 

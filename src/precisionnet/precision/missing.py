@@ -19,21 +19,42 @@ from scipy.linalg import cho_solve
 
 from precisionnet.errors import InputError, some
 from precisionnet.linalg import log_det_from_cholesky, symmetrize, try_cholesky
-from precisionnet.precision.correlation import nearest_correlation
+from precisionnet.precision.covariance import nearest_correlation, pair_counts
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 
 def pairwise_covariance(
     X: FloatArray, *, assume_centered: bool = False, names: Sequence[Any] | None = None
 ) -> FloatArray:
-    """C above for X (n_samples, n_features) with NaN, projected where it has to be.
+    """Estimate a covariance from rows with missing values, each entry from the rows that its pair shares.
 
-    ``assume_centered`` takes the means as zero; ``names`` are the columns' names for error messages.
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Rows, NaN where a value is missing; values are missing completely at random.
+    assume_centered : bool, default=False
+        Whether the columns have mean zero.
+    names : sequence of str, default=None
+        Names of the columns for error messages; None uses their positions.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_features)
+        The covariance or, where that has negative eigenvalues, the nearest one without, with the same variances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precisionnet.precision import pairwise_covariance
+    >>> X = np.array([[1.0, 2.0], [-1.0, -2.0], [3.0, np.nan], [np.nan, 4.0]])
+    >>> pairwise_covariance(X, assume_centered=True).round(2)
+    array([[3.67, 2.  ],
+           [2.  , 8.  ]])
     """
     X = np.asarray(X, dtype=np.float64)
     present = present_values(X, names)
     counts = pair_counts(present)
-    _refuse_strangers(counts, range(X.shape[1]) if names is None else names)
+    _refuse_pairs_without_rows(counts, range(X.shape[1]) if names is None else names)
     location = np.zeros(X.shape[1]) if assume_centered else np.nanmean(X, axis=0)
     centred = np.where(present, X - location, 0.0)
     covariance = symmetrize(centred.T @ centred / counts)
@@ -41,7 +62,7 @@ def pairwise_covariance(
         mean = centred.T @ present.astype(np.float64) / counts  # m_ij, less the column's own mean
         covariance = symmetrize(covariance - mean * mean.T)
     deviation = np.sqrt(np.diag(covariance))
-    if not (deviation > 0.0).all():  # a constant column is somebody else's to refuse: it has no correlation
+    if not (deviation > 0.0).all():  # a constant column has no correlation; the caller refuses it
         return covariance
     scale = np.outer(deviation, deviation)
     correlation = covariance / scale
@@ -60,13 +81,7 @@ def present_values(X: FloatArray, names: Sequence[Any] | None = None) -> BoolArr
     return present
 
 
-def pair_counts(present: BoolArray) -> FloatArray:
-    """In how many rows each pair of columns is present together."""
-    weight = present.astype(np.float64)
-    return weight.T @ weight
-
-
-def _refuse_strangers(counts: FloatArray, names: Sequence[Any]) -> None:
+def _refuse_pairs_without_rows(counts: FloatArray, names: Sequence[Any]) -> None:
     single = np.flatnonzero(np.diag(counts) < 2)
     if len(single):
         raise InputError(f"Column {some([names[int(i)] for i in single])} has only one value: drop it.")

@@ -21,7 +21,7 @@ import numpy as np
 from precisionnet.linalg import inverse_from_cholesky, log_det_from_cholesky, try_cholesky
 from precisionnet.precision.certificate import Verdict, exact_divergence, fitted_dual
 from precisionnet.precision.compiled import compiled
-from precisionnet.precision.penalty import Penalty, row_of
+from precisionnet.precision.objective import Penalty, row_of
 from precisionnet.types import FloatArray, IndexArray
 
 SUFFICIENT = 1e-3
@@ -31,7 +31,7 @@ INNER_SHARE = 2e-3
 """The inner descent stops when a sweep changes the model by this share of the gap."""
 
 
-class Newton(NamedTuple):
+class NewtonSolution(NamedTuple):
     """Where the iteration ended."""
 
     theta: FloatArray
@@ -49,7 +49,7 @@ def newton(
     *,
     tol: float,
     max_iter: int,
-) -> Newton | None:
+) -> NewtonSolution | None:
     """Minimise F from ``start`` to a gap of ``tol`` (over N); None where that is not positive definite."""
     n = len(emp_cov)
     theta = start
@@ -58,7 +58,7 @@ def newton(
         return None
     value = _objective(theta, factor, emp_cov, penalty, anchor, coupling)
     iteration = 0
-    best = Newton(theta, log_det_from_cholesky(factor), Verdict(np.inf, np.inf), 0)
+    best = NewtonSolution(theta, log_det_from_cholesky(factor), Verdict(np.inf, np.inf), 0)
     while True:
         W = inverse_from_cholesky(factor)
         gradient, squared, largest = _gradient(emp_cov, W, theta, anchor, coupling, *penalty)
@@ -68,7 +68,7 @@ def newton(
             gap = min(gap, exact_divergence(theta, fitted_dual(theta, W, target, penalty.dense())))
         if gap / n < best.verdict.gap:
             verdict = Verdict(gap / n, largest * float(np.diag(theta).max()))
-            best = Newton(theta, log_det_from_cholesky(factor), verdict, iteration)
+            best = NewtonSolution(theta, log_det_from_cholesky(factor), verdict, iteration)
         if gap <= tol * n or iteration == max_iter:
             return best._replace(n_iter=iteration)
         iteration += 1

@@ -23,18 +23,26 @@ import numpy as np
 from precisionnet.errors import InputError, some
 from precisionnet.linalg import LARGEST, symmetrize
 from precisionnet.precision.compiled import compiled
-from precisionnet.precision.penalty import Penalty
+from precisionnet.precision.objective import Penalty
 from precisionnet.types import BoolArray, FloatArray
 
 ASYMMETRY = 1e-8
 """Largest relative difference between C_ij and C_ji that passes as rounding."""
+SMALLEST_VARIANCE = 1e-300
+"""Below it float64 has fewer than 15 digits, and the inverse of a variance may be infinite."""
+LARGEST_TIE = 1e150
+"""Largest coupling times anchor whose square is finite."""
+LOST = 1e15
+"""Ratio at which the smaller of two numbers is lost when they are added."""
 TILE = 32
 
 
 @dataclass(frozen=True)
-class Problem:
+class PrecisionProblem:
     """The normal form above."""
 
+    given: FloatArray
+    """The covariance as the caller has it, without the penalty of the diagonal."""
     emp_cov: FloatArray
     penalty: Penalty
     anchor: FloatArray | None
@@ -43,24 +51,14 @@ class Problem:
     high: float
     ridge: float
 
-    @property
-    def size(self) -> int:
-        """N, the number of variables."""
-        return len(self.emp_cov)
-
     def objective(self, phi: FloatArray, log_det: float) -> float:
         """The loss in the caller's terms."""
-        value = (
-            _inner(self.emp_cov, phi) - self.ridge * float(np.trace(self.emp_cov)) - log_det + self.penalty.norm(phi)
-        )
+        value = float(np.vdot(self.emp_cov, phi))
+        value = value - self.ridge * float(np.trace(self.emp_cov)) - log_det + self.penalty.norm(phi)
         if self.anchor is not None:
             apart = phi - self.anchor
-            value += 0.5 * self.coupling * _inner(apart, apart)
+            value += 0.5 * self.coupling * float(np.vdot(apart, apart))
         return value
-
-
-def _inner(a: FloatArray, b: FloatArray) -> float:
-    return float(np.vdot(a, b))
 
 
 def normal_form(
@@ -73,10 +71,10 @@ def normal_form(
     ridge: float = 0.0,
     known_zeros: BoolArray | None = None,
     penalize_diagonal: bool = False,
-) -> Problem:
-    """Check everything, one sentence a mistake, and translate."""
-    emp_cov = checked_matrix("emp_cov", emp_cov)
-    n = len(emp_cov)
+) -> PrecisionProblem:
+    """Check everything, one sentence per mistake, and translate."""
+    given = checked_matrix("emp_cov", emp_cov)
+    n, variance = len(given), np.diag(given)
     for name, value in {"coupling": coupling, "ridge": ridge}.items():
         if not (is_number(value) and value >= 0):
             raise InputError(f"{name} must be a finite number >= 0, got {value}.")
@@ -86,32 +84,35 @@ def normal_form(
         raise InputError("coupling > 0 needs an anchor: the matrix that theta is tied to.")
     if anchor is not None:
         anchor = checked_matrix("anchor", anchor, like=n)
-    diagonal = np.diag(emp_cov)
-    if (diagonal < 0).any():
+    if (variance < 0).any():
         raise InputError(
-            f"emp_cov has a negative variance for {_variables(diagonal < 0)}: a covariance has a diagonal >= 0."
+            f"emp_cov has a negative variance for {_variables(variance < 0)}: a covariance has a diagonal >= 0."
         )
     l1_penalty = _checked_penalty(l1_penalty, n)
+    emp_cov = given
     if penalize_diagonal:
-        emp_cov = emp_cov + np.diag(np.broadcast_to(np.diag(l1_penalty) if np.ndim(l1_penalty) else l1_penalty, n))
+        emp_cov = given + np.diag(np.broadcast_to(np.diag(l1_penalty) if np.ndim(l1_penalty) else l1_penalty, n))
+    _refuse_out_of_scale(np.diag(emp_cov), anchor, coupling, spectral_bound, ridge)
     high = np.inf if spectral_bound is None else float(spectral_bound) + ridge
     if (np.diag(emp_cov) == 0).any() and not (np.isfinite(high) or coupling > 0):
         raise InputError(
             f"no variance in {_variables(np.diag(emp_cov) == 0)}: a constant has no precision. Drop it, or set a "
             "spectral_bound, a coupling, or penalize_diagonal=True."
         )
-    penalty = _with_known_zeros(l1_penalty, known_zeros, n)
-    if anchor is not None and coupling > 0:
-        anchor = anchor + ridge * np.eye(n)
-    return Problem(
-        emp_cov, penalty, anchor if coupling > 0 else None, float(coupling), float(ridge), high, float(ridge)
+    if known_zeros is not None:
+        l1_penalty = np.where(_checked_mask(known_zeros, n), np.inf, l1_penalty)
+    anchor = None if anchor is None or coupling == 0 else anchor + ridge * np.eye(n)
+    return PrecisionProblem(
+        given, emp_cov, Penalty.of(l1_penalty, n), anchor, float(coupling), float(ridge), high, float(ridge)
     )
 
 
 def checked_matrix(name: str, matrix: FloatArray, like: int | None = None) -> FloatArray:
     """A finite, exactly symmetric float64 matrix, the caller's own where it is one already."""
+    _refuse_complex(name, matrix)
     try:
-        array = np.ascontiguousarray(matrix, dtype=np.float64)
+        # Also writeable: the kernels are compiled for such arrays, and would be compiled again for others.
+        array = np.require(matrix, dtype=np.float64, requirements=["C", "A", "W", "E"])
     except (TypeError, ValueError):
         raise InputError(f"{name} must be a matrix of numbers.") from None
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
@@ -128,11 +129,48 @@ def checked_matrix(name: str, matrix: FloatArray, like: int | None = None) -> Fl
     return array if asymmetry == 0.0 else symmetrize(array)
 
 
+def is_number(value: object) -> bool:
+    """One finite real number, no text and no list."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0 and value.dtype.kind in "biuf" and bool(np.isfinite(value))
+    return isinstance(value, int | float | np.integer | np.floating) and isfinite(value)
+
+
+def _refuse_complex(name: str, matrix: float | FloatArray) -> None:
+    if np.iscomplexobj(matrix):
+        raise InputError(f"{name} holds complex numbers: pass its real part if the imaginary part is zero.")
+
+
+def _refuse_out_of_scale(
+    variance: FloatArray, anchor: FloatArray | None, coupling: float, spectral_bound: float | None, ridge: float
+) -> None:
+    """Numbers that float64 cannot carry together."""
+    tiny = (variance > 0) & (variance < SMALLEST_VARIANCE)
+    if tiny.any() and coupling == 0:
+        raise InputError(
+            f"emp_cov has a variance below {SMALLEST_VARIANCE:.0e} for {_variables(tiny)}: its inverse is beyond "
+            "float64; rescale the columns."
+        )
+    if ridge > LARGEST or ridge * float(np.min(variance[variance > 0], initial=1.0)) > LOST:
+        raise InputError(
+            f"ridge={ridge:.3g} is so large that theta, about as large as the inverse variances, is lost in theta + "
+            "ridge I: lower it."
+        )
+    if spectral_bound is not None and (spectral_bound < 1.0 / LARGEST or spectral_bound * LOST < ridge):
+        beside = f" beside ridge={ridge:.3g}" if spectral_bound >= 1.0 / LARGEST else ""
+        raise InputError(f"spectral_bound={spectral_bound:.3g} is too small for float64{beside}: raise it.")
+    reach = 0.0 if anchor is None else float(np.abs(np.diag(anchor)).max()) + ridge
+    if coupling > LARGEST or coupling * reach > LARGEST_TIE:
+        beside = "" if coupling > LARGEST else " beside this anchor"
+        raise InputError(f"coupling={coupling:.3g} is too large for float64{beside}: lower it.")
+
+
 def _checked_penalty(l1_penalty: float | FloatArray, n: int) -> float | FloatArray:
     if np.ndim(l1_penalty) == 0:
         if not (is_number(l1_penalty) and l1_penalty >= 0):
             raise InputError(f"l1_penalty must be a finite number >= 0, got {l1_penalty}.")
         return float(l1_penalty)
+    _refuse_complex("l1_penalty", l1_penalty)
     try:
         matrix = np.asarray(l1_penalty, dtype=np.float64)
     except (TypeError, ValueError):
@@ -146,9 +184,7 @@ def _checked_penalty(l1_penalty: float | FloatArray, n: int) -> float | FloatArr
     return symmetrize(matrix)
 
 
-def _with_known_zeros(l1_penalty: float | FloatArray, known_zeros: BoolArray | None, n: int) -> Penalty:
-    if known_zeros is None:
-        return Penalty.of(l1_penalty, n)
+def _checked_mask(known_zeros: BoolArray, n: int) -> BoolArray:
     mask = np.asarray(known_zeros)
     if mask.shape != (n, n) or not (mask.dtype == bool or np.isin(mask, (0, 1)).all()):
         raise InputError(f"known_zeros must be a ({n}, {n}) matrix of True (must be zero) and False.")
@@ -161,14 +197,7 @@ def _with_known_zeros(l1_penalty: float | FloatArray, known_zeros: BoolArray | N
     if not np.array_equal(mask, mask.T):
         i, j = np.argwhere(mask != mask.T)[0]
         raise InputError(f"known_zeros contradicts itself: ({i}, {j}) and ({j}, {i}) are one entry but differ.")
-    return Penalty.of(np.where(mask, np.inf, l1_penalty), n)
-
-
-def is_number(value: object) -> bool:
-    """One finite real number, no text and no list."""
-    if isinstance(value, np.ndarray):
-        return value.ndim == 0 and bool(np.isfinite(value))
-    return isinstance(value, int | float | np.integer | np.floating) and isfinite(value)
+    return mask
 
 
 def _variables(mask: BoolArray) -> str:

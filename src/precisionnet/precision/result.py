@@ -1,16 +1,18 @@
-"""What a solver returns: the matrix, the proof of how good it is, and a sentence about what happened."""
+"""What a solver returns: the matrix, the proof of how good it is, and what is read off it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite
+from math import isfinite, nan
 from typing import Literal
+
+import numpy as np
 
 from precisionnet.linalg import inverse_from_cholesky, try_cholesky
 from precisionnet.types import FloatArray
 
-Status = Literal["optimal", "max_iter", "ill_conditioned", "unbounded"]
+Status = Literal["optimal", "max_iter", "ill_conditioned", "unbounded", "indefinite"]
 
 MESSAGES: dict[Status, str] = {
     "optimal": "solved: {distance} after {n_iter} iterations",
@@ -26,31 +28,69 @@ MESSAGES: dict[Status, str] = {
         "there is no minimiser: the covariance is singular and nothing holds the answer back; raise the l1 penalty, "
         "set a spectral_bound, or shrink the covariance (the matrix returned is a regularised inverse)"
     ),
+    "indefinite": (
+        "emp_cov is not a covariance: eigenvalue {eigenvalue:.2g}, where a covariance has none below 0; stopped after "
+        "{n_iter} iterations, {distance}; check how the matrix was made, or raise the l1 penalty"
+    ),
 }
 
 
 @dataclass(frozen=True)
 class PrecisionResult:
-    """A solved problem. ``precision`` is always symmetric, positive definite and finite, with exact zeros."""
+    """A precision matrix with the proof of how good it is.
+
+    Parameters
+    ----------
+    precision : ndarray of shape (n_features, n_features)
+        The solution ``theta``: symmetric, positive definite and finite, its zeros exact.
+    objective : float
+        The loss at ``precision``.
+    gap : float
+        Proved bound on ``objective`` minus the optimum, divided by ``max(n_features, abs(objective))``; infinite where
+        nothing could be proved.
+    residual : float
+        Zero at the optimum. Block descent: the largest entry of ``theta K - I``, ``K`` the certificate's dual point.
+        Newton: the largest entry of the subgradient times the largest of ``theta``. ADMM: the relative distance of its
+        two halves.
+    status : {"optimal", "max_iter", "ill_conditioned", "unbounded", "indefinite"}
+        How the solver ended; ``message`` says it in a sentence.
+    bound_active : bool
+        Whether an eigenvalue lies at 0 or at the spectral bound.
+    n_iter : int
+        Sweeps of block descent, steps of Newton's method or iterations of ADMM.
+    seconds : float
+        Time the solve took.
+    tol : float
+        The tolerance that ``gap`` was asked to reach.
+    eigenvalue : float, default=nan
+        Smallest eigenvalue of the covariance, where ``status`` is "indefinite".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precisionnet.precision import graphical_lasso
+    >>> result = graphical_lasso(np.array([[1.0, 0.5], [0.5, 1.0]]), 0.1)
+    >>> result.converged, result.status
+    (True, 'optimal')
+    >>> result.covariance.round(2)
+    array([[1. , 0.4],
+           [0.4, 1. ]])
+    """
 
     precision: FloatArray
     objective: float
-    """The loss at ``precision``."""
     gap: float
-    """Proved bound on objective - optimum, over max(N, |objective|); infinite where nothing could be proved."""
     residual: float
-    """Zero at the optimum. Block descent: the largest entry of theta K - I, K the certificate's dual point. Newton: the
-    largest entry of the subgradient times the largest of theta. Splitting: the relative distance of its two halves."""
     status: Status
     bound_active: bool
-    """Whether an eigenvalue lies at 0 or at the spectral bound."""
     n_iter: int
     seconds: float
     tol: float
+    eigenvalue: float = nan
 
     @property
     def converged(self) -> bool:
-        """The gap is below the tolerance."""
+        """Whether the gap is below the tolerance."""
         return self.status == "optimal"
 
     @property
@@ -58,7 +98,9 @@ class PrecisionResult:
         """One sentence: what happened, and what to do if it is not what was wanted."""
         proved = isfinite(self.gap)
         distance = f"within {self.gap:.1e} of the optimum (relative, proved)" if proved else "with nothing proved"
-        return MESSAGES[self.status].format(distance=distance, tol=self.tol, n_iter=self.n_iter)
+        return MESSAGES[self.status].format(
+            distance=distance, tol=self.tol, n_iter=self.n_iter, eigenvalue=self.eigenvalue
+        )
 
     @cached_property
     def covariance(self) -> FloatArray:
@@ -66,3 +108,55 @@ class PrecisionResult:
         factor = try_cholesky(self.precision)
         assert factor is not None, "precision is positive definite by construction"
         return inverse_from_cholesky(factor)
+
+
+def partial_correlations(precision: FloatArray) -> FloatArray:
+    """Compute partial correlations: those of two columns given all the others.
+
+    ``rho_ij = -theta_ij / sqrt(theta_ii theta_jj)``, which does not depend on the columns' units.
+
+    Parameters
+    ----------
+    precision : ndarray of shape (n_features, n_features)
+        Precision matrix ``theta``; its diagonal is positive.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_features)
+        Partial correlations, ones on the diagonal; exact zeros stay zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precisionnet.precision import partial_correlations
+    >>> partial_correlations(np.array([[2.0, -1.0], [-1.0, 2.0]]))
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    deviation = np.sqrt(np.diag(precision))
+    result = -precision / np.outer(deviation, deviation) + 0.0  # + 0.0 turns -0.0 into 0.0
+    np.fill_diagonal(result, 1.0)
+    return result
+
+
+def count_edges(precision: FloatArray) -> int:
+    """Count the edges of the graph of a precision matrix.
+
+    Parameters
+    ----------
+    precision : ndarray of shape (n_features, n_features)
+        Symmetric matrix.
+
+    Returns
+    -------
+    int
+        Pairs of columns whose entry is not exactly zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precisionnet.precision import count_edges
+    >>> count_edges(np.array([[2.0, -1.0, 0.0], [-1.0, 2.0, 0.0], [0.0, 0.0, 1.0]]))
+    1
+    """
+    return int(np.count_nonzero(np.triu(precision, k=1)))

@@ -4,6 +4,6 @@ Standardising is scikit-learn's own ``StandardScaler``; what it lacks is here.
 """
 
 from precisionnet.preprocessing.combat import ComBat
-from precisionnet.preprocessing.covariate_regression import CovariateRegression
+from precisionnet.preprocessing.covariates import CovariateRegression
 
 __all__ = ["ComBat", "CovariateRegression"]

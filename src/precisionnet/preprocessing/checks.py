@@ -1,4 +1,4 @@
-"""What is looked at before a preparation is fitted or used: rows, parameters, sites. One sentence a mistake."""
+"""What is looked at before a preparation is fitted or used: rows, sites, and covariates that are the target."""
 
 from __future__ import annotations
 
@@ -46,7 +46,12 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool, **beside: Any) -> Float
                 f"Column {some([str(name) for name in text])} does not hold numbers: drop it, encode it, or give it as "
                 "a covariate."
             )
-    X = validate_data(estimator, X, dtype=np.float64, reset=reset, ensure_all_finite=False)
+    try:
+        X = validate_data(estimator, X, dtype=np.float64, reset=reset, ensure_all_finite=False)
+    except ValueError as error:
+        if "Complex data not supported" not in str(error):
+            raise
+        raise InputError("Complex data not supported: X must hold real numbers.") from error
     names = column_names(estimator)
     kinds = {"NaN": np.isnan(X), "infinity": np.isinf(X), f"values beyond {LARGEST:g}": np.abs(X) > LARGEST}
     for label, bad in kinds.items():
@@ -68,18 +73,20 @@ def column_names(estimator: Any) -> list[str]:
 
 
 def site_labels(site: Any, n_rows: int, method: str) -> list[Any]:
-    """One label a row, in Python's own types."""
+    """Return one label per row, in Python's own types."""
     if site is None:
-        raise InputError(f"ComBat.{method} needs site, a label a row: pass site=...{ROUTING}.")
+        raise InputError(f"ComBat.{method} needs site, one label per row: pass site=...{ROUTING}.")
     if isinstance(site, pd.DataFrame):
         site = site.iloc[:, 0] if site.shape[1] == 1 else site.to_numpy()
     if isinstance(site, pd.Series | pd.Index | pd.Categorical | np.ndarray):
         site = np.asarray(site)
         site = (site[:, 0] if site.ndim == 2 and site.shape[1] == 1 else site).tolist()
     if not isinstance(site, list | tuple) or any(isinstance(label, list | dict | set) for label in site):
-        raise InputError("site must hold one label a row (a list, an array or a column), such as ['NYU', 'UCLA', ...].")
+        raise InputError(
+            "site must hold one label per row (a list, an array or a column), such as ['NYU', 'UCLA', ...]."
+        )
     if len(site) != n_rows:
-        raise InputError(f"site has {len(site)} labels and X has {n_rows} rows: give one label a row.")
+        raise InputError(f"site has {len(site)} labels and X has {n_rows} rows: give one label per row.")
     unknown = np.flatnonzero(pd.isna(pd.Series(list(site), dtype=object)))
     if len(unknown):
         raise InputError(

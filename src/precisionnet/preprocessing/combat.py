@@ -42,18 +42,37 @@ class ComBat(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
 
     Parameters
     ----------
-    empirical_bayes : shrink each site's estimates towards what it does to all columns. Without it they are the plain
-        mean and variance of the site's rows.
-    parametric : normal and inverse-gamma priors, or (False) the other columns' estimates as the prior, which takes many
+    empirical_bayes : bool, default=True
+        Shrink each site's estimates towards what it does to all columns. If False, they are the plain mean and variance
+        of the site's rows.
+    parametric : bool, default=True
+        Use normal and inverse-gamma priors. If False, the other columns' estimates are the prior, which takes many
         columns.
-    mean_only : leave the spread alone. Shrinkage is then that of neuroCombat and R's sva, as if each site had one row,
-        and leaves part of the shift: with ``empirical_bayes=False`` it goes whole.
-    unseen_sites : what to do with rows of a site that was not in ``fit``. "error" refuses them. "own_rows" estimates
-        the site's effect from the rows given to ``transform``, at least two and better twenty; these rows then depend
-        on each other. "pass" leaves them as they are, with a warning.
+    mean_only : bool, default=False
+        Leave the spread alone. Shrinkage is then that of neuroCombat and R's sva, as if each site had one row, and
+        leaves part of the shift; with ``empirical_bayes=False`` all of it goes.
+    unseen_sites : {"error", "own_rows", "pass"}, default="error"
+        What to do with rows of a site that was not in ``fit``. "error" refuses them. "own_rows" estimates the site's
+        effect from the rows given to ``transform``, at least two and better twenty; these rows then depend on each
+        other. "pass" leaves them as they are, with a warning.
 
-    Covariates
+    Attributes
     ----------
+    sites_ : list
+        Labels of the sites.
+    site_counts_ : ndarray of shape (n_sites,)
+        Rows of each site in ``fit``.
+    site_location_, site_variance_ : ndarray of shape (n_sites, n_features)
+        ``gamma`` and ``delta^2`` of the papers, in units of ``scale_``.
+    mean_, scale_ : ndarray of shape (n_features,)
+        Column means, and the spread that sites and covariates leave.
+    coef_ : ndarray of shape (n_columns, n_features)
+        Effect of the encoded covariates.
+    covariate_names_ : list of str
+        Names of the encoded covariates.
+
+    Notes
+    -----
     ``covariates`` (a data frame, a column or a 2-D array) are kept: age, for instance, must not be removed with the
     sites that scanned older people. Numbers count as numbers; text and pandas categories are one-hot encoded. What
     ``fit`` was given, ``transform`` needs, too. **Never give the target of a prediction**: its true value would have to
@@ -63,9 +82,7 @@ class ComBat(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
     A site with one row is shifted, not scaled, with a warning. Rows of a single site pass through, with a warning. A
     column that does not vary within sites passes through. Missing values are refused.
 
-    In a Pipeline
-    -------------
-    ``site`` and ``covariates`` are metadata, requested by default::
+    ``site`` and ``covariates`` are metadata, requested by default. In a Pipeline::
 
         sklearn.set_config(enable_metadata_routing=True)
         model = make_pipeline(ComBat(), StandardScaler(), Ridge())
@@ -75,12 +92,16 @@ class ComBat(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
     of scikit-learn. Score with ``scoring=None`` (the model's own score); predict with ``best_estimator_``, or with the
     estimators that ``cross_validate(..., return_estimator=True, return_indices=True)`` gives back.
 
-    Attributes
-    ----------
-    sites_, site_counts_ : labels of the sites, and their rows in ``fit``.
-    site_location_, site_variance_ : (n_sites, n_features) gamma and delta^2 of the papers, in units of ``scale_``.
-    mean_, scale_ : (n_features,) column means, and the spread that sites and covariates leave.
-    coef_, covariate_names_ : (n_columns, n_features) effect of the encoded covariates, and their names.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> site = np.repeat(["A", "B"], 50)
+    >>> X = rng.standard_normal((100, 4)) + 3.0 * (site == "B")[:, None]
+    >>> harmonised = ComBat(empirical_bayes=False).fit_transform(X, site=site)
+    >>> gap = harmonised[site == "B"].mean(axis=0) - harmonised[site == "A"].mean(axis=0)
+    >>> bool((abs(gap) < 1e-8).all())
+    True
     """
 
     # Requested without set_fit_request: ComBat is nothing without its sites.
@@ -101,7 +122,24 @@ class ComBat(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         self.unseen_sites = unseen_sites
 
     def fit(self, X: Any, y: Any = None, *, site: Any = None, covariates: Any = None) -> Self:
-        """Estimate column means, the covariates' effect and each site's. ``y`` is only compared with the covariates."""
+        """Estimate column means, the covariates' effect and each site's.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_columns)
+            Training rows, nothing missing.
+        y : array-like of shape (n_rows,) or None, default=None
+            The target. It is only compared with the covariates, to warn where one of them is the target.
+        site : array-like of shape (n_rows,)
+            Label of each row's site.
+        covariates : DataFrame, array-like or None, default=None
+            What to keep, one row per row of ``X``.
+
+        Returns
+        -------
+        ComBat
+            This object, fitted.
+        """
         forget(self)
         self._check_parameters()
         X = checked_rows(self, X, reset=True, site=site, covariates=covariates)
@@ -133,7 +171,22 @@ class ComBat(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         return self
 
     def transform(self, X: Any, *, site: Any = None, covariates: Any = None) -> Any:
-        """The rows without their sites' effects."""
+        """Remove the sites' effects.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_columns)
+            Rows with the columns of ``fit``.
+        site : array-like of shape (n_rows,)
+            Label of each row's site.
+        covariates : DataFrame, array-like or None, default=None
+            The covariates of ``fit`` for these rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+            The harmonised rows.
+        """
         check_is_fitted(self, "sites_")
         X = checked_rows(self, X, reset=False, site=site, covariates=covariates)
         labels = site_labels(site, len(X), "transform")
@@ -147,7 +200,24 @@ class ComBat(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         return remove(X, expected, self.scale_ * location, variance)
 
     def fit_transform(self, X: Any, y: Any = None, *, site: Any = None, covariates: Any = None) -> Any:
-        """``fit`` and ``transform`` of the same rows."""
+        """Fit to rows and harmonise them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_columns)
+            Training rows, nothing missing.
+        y : array-like of shape (n_rows,) or None, default=None
+            The target, only compared with the covariates.
+        site : array-like of shape (n_rows,)
+            Label of each row's site.
+        covariates : DataFrame, array-like or None, default=None
+            What to keep, one row per row of ``X``.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+            The harmonised rows.
+        """
         fitted = self.fit(X, y, site=site, covariates=covariates)
         return fitted.transform(X, site=site, covariates=covariates)
 

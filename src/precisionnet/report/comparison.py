@@ -11,11 +11,10 @@ import pandas as pd
 
 from precisionnet import plots
 from precisionnet.errors import printable
-from precisionnet.experiments.methods.registry import label
-from precisionnet.experiments.metrics import HIGHER_IS_BETTER, METRIC_LABELS, headline
-from precisionnet.experiments.pairing import failed, paired
-from precisionnet.experiments.runner.jobs import Row
-from precisionnet.experiments.statistics import verdict
+from precisionnet.evaluation.methods import label
+from precisionnet.evaluation.metrics import HIGHER_IS_BETTER, METRIC_LABELS, headline
+from precisionnet.evaluation.statistics import failed, paired
+from precisionnet.evaluation.verdict import verdict
 from precisionnet.report.page import (
     NONE,
     PageParts,
@@ -27,6 +26,7 @@ from precisionnet.report.page import (
     score_frame,
     with_interval,
 )
+from precisionnet.runner.jobs import Row
 
 PERCENT = ("accuracy", "balanced_accuracy")
 NO_INTERVAL = "no interval"

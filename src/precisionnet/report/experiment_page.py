@@ -12,11 +12,9 @@ from markupsafe import Markup
 
 from precisionnet import plots
 from precisionnet.errors import InputError
-from precisionnet.experiments.paper.claims import claims as judge_claims
-from precisionnet.experiments.runner.jobs import Row
-from precisionnet.experiments.runner.store import read_folder
-from precisionnet.experiments.statistics import summarise_paired
+from precisionnet.evaluation.statistics import summarise_paired
 from precisionnet.outputs import whole_file
+from precisionnet.paper.claims import judge_claims
 from precisionnet.report.comparison import comparison_parts
 from precisionnet.report.page import (
     PageParts,
@@ -33,7 +31,10 @@ from precisionnet.report.page import (
 )
 from precisionnet.report.synthetic import sparsity_parts
 from precisionnet.report.theorem import slopes_summary, theorem_parts
+from precisionnet.runner.jobs import Row
+from precisionnet.runner.store import read_folder
 from precisionnet.tables_out import write_table
+from precisionnet.versions import older_recipe
 
 PAGE, SUMMARY = "index.html", "summary.csv"
 
@@ -61,7 +62,7 @@ def build_page(manifest: Mapping[str, Any], rows: Sequence[Row], total: int | No
     judged = judge_claims(about["kind"], rows, _cohort(manifest)) if complete and _of_the_paper(manifest, about) else []
     claims = [dict(claim) for claim in judged]
     parts = _parts(rows, about, claims)
-    warnings = [*unfinished(len(rows), total), *about.get("notes", [])]
+    warnings = [*unfinished(len(rows), total), *_older(about, rows), *about.get("notes", [])]
     failed = failures(rows, parts.where)
     with plots.styled():
         pictures = {
@@ -135,6 +136,12 @@ def _of_the_paper(manifest: Mapping[str, Any], about: Mapping[str, Any]) -> bool
 def _cohort(manifest: Mapping[str, Any]) -> str | None:
     """Return the cohort as the config names it; the experiment itself may have any name."""
     return (manifest.get("config", {}).get("data") or {}).get("cohort")
+
+
+def _older(about: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
+    """Say when rows were made with an earlier recipe; Theorem 1 is about Step 1 alone, which has none."""
+    told = None if about["kind"] == "theorem" else older_recipe(row.get("recipe_version") for row in rows)
+    return [] if told is None else [told]
 
 
 def _last_day(rows: Sequence[Row]) -> str:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from precisionnet import plots
 from precisionnet.datasets.checks import Finding
 from precisionnet.estimators.checks import column_names
-from precisionnet.experiments import METRIC_LABELS, HoldOut
+from precisionnet.evaluation import METRIC_LABELS, HoldOut
 from precisionnet.parameters import PARAMETERS
 from precisionnet.plots.graph import EDGES_DRAWN
 from precisionnet.precision import partial_correlations
@@ -37,7 +37,7 @@ def render(result: HoldOut, source: str, created: str, findings: Sequence[Findin
     Parameters
     ----------
     result : HoldOut
-        A fit measured on held-out rows, as ``precisionnet.experiments.measure`` returns it.
+        A fit measured on held-out rows, as ``precisionnet.evaluation.measure`` returns it.
     source : str
         Name of the table, to show.
     created : str
@@ -53,7 +53,7 @@ def render(result: HoldOut, source: str, created: str, findings: Sequence[Findin
     Examples
     --------
     >>> from precisionnet.datasets import make_gaussian_regression
-    >>> from precisionnet.experiments import measure
+    >>> from precisionnet.evaluation import measure
     >>> from precisionnet.report import render
     >>> data = make_gaussian_regression(n_samples=40, n_features=4, random_state=0)
     >>> result = measure(data, "regression", {"max_epochs": 1, "n_members": 1})
@@ -95,7 +95,7 @@ def verdict(result: HoldOut) -> str:
     Parameters
     ----------
     result : HoldOut
-        A fit measured on held-out rows, as ``precisionnet.experiments.measure`` returns it.
+        A fit measured on held-out rows, as ``precisionnet.evaluation.measure`` returns it.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def verdict(result: HoldOut) -> str:
     Examples
     --------
     >>> from precisionnet.datasets import make_gaussian_regression
-    >>> from precisionnet.experiments import measure
+    >>> from precisionnet.evaluation import measure
     >>> from precisionnet.report import verdict
     >>> data = make_gaussian_regression(n_samples=40, n_features=4, random_state=0)
     >>> verdict(measure(data, "regression", {"max_epochs": 1, "n_members": 1}))[:29]

@@ -14,10 +14,10 @@ from jinja2 import Environment, PackageLoader, Template, select_autoescape
 from markupsafe import Markup
 
 from precisionnet.errors import printable
-from precisionnet.experiments.methods.registry import METHODS, label
-from precisionnet.experiments.pairing import failed, methods_of, score_table
-from precisionnet.experiments.runner.jobs import Row
+from precisionnet.evaluation.methods import METHODS, label
+from precisionnet.evaluation.statistics import failed, methods_of, score_table
 from precisionnet.plots.comparison import mark
+from precisionnet.runner.jobs import Row
 
 NONE = "–"
 

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 
 from precisionnet import plots
-from precisionnet.experiments.methods.registry import label
-from precisionnet.experiments.pairing import failed, interval, is_number, methods_of, paired
-from precisionnet.experiments.runner.jobs import Row
-from precisionnet.experiments.verdict import NO_INTERVAL
+from precisionnet.evaluation.methods import label
+from precisionnet.evaluation.statistics import failed, interval, is_number, methods_of, paired
+from precisionnet.evaluation.verdict import NO_INTERVAL
 from precisionnet.plots.paper import Panel, sparsity_figure, sparsity_panel
 from precisionnet.report.page import (
     NONE,
@@ -24,6 +23,7 @@ from precisionnet.report.page import (
     score_frame,
     with_interval,
 )
+from precisionnet.runner.jobs import Row
 
 MEASURES = {
     "mae": ("Error of the prediction (MAE)", "Mean absolute error on test rows; lower is better."),

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from precisionnet import plots
-from precisionnet.experiments.paper.slopes import Slope, slopes, slopes_frame
-from precisionnet.experiments.runner.jobs import Row
+from precisionnet.paper.theorem_slopes import Slope, slopes, slopes_frame
 from precisionnet.plots.paper import Rate, rate_figure, rate_panel
 from precisionnet.report.page import NONE, PageParts, TextTable
 from precisionnet.report.synthetic import claims_sentence
+from precisionnet.runner.jobs import Row
 
 CAPTIONS = {
     ("n_samples", "glasso"): "More rows, without coupling: the graphical lasso alone.",

@@ -1,6 +1,6 @@
-"""What a careful colleague would point out about a data set before anybody fits anything to it."""
+"""What a careful colleague would point out about a data set before a fit."""
 
-from precisionnet.datasets.checks.everything import check_dataset
+from precisionnet.datasets.checks.check_dataset import check_dataset
 from precisionnet.datasets.checks.finding import LEVELS, Finding, LevelName
 
 __all__ = ["LEVELS", "Finding", "LevelName", "check_dataset"]

@@ -1,9 +1,10 @@
-"""Checks that look at one column at a time: missing, huge, constant, outlying values."""
+"""Checks that look at one column at a time: missing, huge, constant, coded and outlying values."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -27,14 +28,16 @@ SKEWED = 1.25
 """Median to 95th percentile against 5th percentile to median: 1.6 for a lognormal (sigma 0.3), 1 for a Gaussian."""
 LONG_TAIL = 0.01
 """Where more than this share of a column is outlying, it has a long tail rather than bad scans."""
+CODES = frozenset(sign * code for code in (9, 77, 88, 99, 777, 888, 999, 7777, 8888, 9999, 99999) for sign in (1, -1))
+"""Numbers that tables use for "missing", "refused", "unknown"."""
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class ColumnSummaries:
     """The features by column, and what several checks need to know of each."""
 
     names: list[str]
-    """As the file calls them: the user looks for them there, and ``--drop`` wants them so."""
+    """As the file calls them: the user looks for them there, and ``drop=`` wants them so."""
     ids: pd.Index[Any]
     values: FloatArray
     n_known: IndexArray
@@ -79,7 +82,7 @@ def centre_and_spread(values: FloatArray) -> tuple[float, float]:
     return median, spread
 
 
-def missing_values(columns: Columns, filled_in: bool = False) -> list[Finding]:
+def missing_values(columns: ColumnSummaries, filled_in: bool = False) -> list[Finding]:
     """Columns that are empty, and cells that are; ``filled_in``: by the estimator, so they do not stop a fit."""
     n_rows = len(columns.ids)
     found = list[Finding]()
@@ -99,7 +102,8 @@ def missing_values(columns: Columns, filled_in: bool = False) -> list[Finding]:
         sentence += (
             "the medians of the training rows take their place."
             if filled_in
-            else "let --missing median fill them in, --complete-rows leave those rows out, or --drop the columns."
+            else "let missing='median' fill them in or complete_rows=True leave those rows out, or leave the columns "
+            "out with drop=."
         )
         found.append(Finding("note" if filled_in else "error", "missing", sentence))
     return found
@@ -122,7 +126,7 @@ def _first_huge(column: FloatArray) -> int | None:
     return int(huge.argmax()) if huge.any() else None
 
 
-def constant_columns(columns: Columns) -> list[Finding]:
+def constant_columns(columns: ColumnSummaries) -> list[Finding]:
     """Columns with one value, and columns with one value in nearly all rows."""
     found = list[Finding]()
     constant = [columns.names[j] for j in np.flatnonzero((columns.n_known > 0) & (columns.low == columns.high))]
@@ -151,7 +155,7 @@ def constant_columns(columns: Columns) -> list[Finding]:
     return found
 
 
-def outliers(columns: Columns, is_coded: BoolArray) -> list[Finding]:
+def outliers(columns: ColumnSummaries, is_coded: BoolArray) -> list[Finding]:
     """Values far out; those that the logarithm makes ordinary belong to a long tail."""
     n_rows = len(columns.ids)
     limit = max(OUTLYING, -float(ndtri(BY_CHANCE / 2 / columns.values.size)) / GAUSSIAN_MAD)
@@ -205,7 +209,7 @@ def _is_skewed(column: FloatArray) -> bool:
     return bool(known.min() > 0.0 and high - median > SKEWED * (median - low))
 
 
-def _outlier_sentence(columns: Columns, cells: list[tuple[float, int, int]], limit: float) -> str:
+def _outlier_sentence(columns: ColumnSummaries, cells: list[tuple[float, int, int]], limit: float) -> str:
     n_columns = len({j for _, _, j in cells})
     rows, per_row = np.unique([i for _, i, _ in cells], return_counts=True)
     examples = [
@@ -222,3 +226,88 @@ def _outlier_sentence(columns: Columns, cells: list[tuple[float, int, int]], lim
     if len(rows) > 1 and most >= 3 and most > len(cells) / 3:
         sentence += f"Row {shown(columns.ids[rows[per_row.argmax()]])} alone holds {most} of them. "
     return sentence + "Look at those rows: one failed segmentation can bend the whole graph."
+
+
+class Coded(NamedTuple):
+    """A number in a column that does not look like a measurement."""
+
+    code: float
+    rows: IndexArray
+    rest: tuple[float, float]
+    """Smallest and largest of the other values."""
+
+
+def find_codes(values: FloatArray) -> list[Coded]:
+    """Extreme values that are a known code, a repeated number, or a zero, far from the rest; outermost first."""
+    found = list[Coded]()
+    rest = ~np.isnan(values)
+    for end in (np.min, np.max):
+        for _ in range(3):  # -9999 and -999 may stand in one column
+            known = values[rest]
+            code = float(end(known)) if len(known) else np.nan
+            others = known[known != code]
+            if len(others) < 5 or not _is_code(code, len(known) - len(others), others, end):
+                break
+            found.append(Coded(code, np.flatnonzero(rest & (values == code)), (others.min(), others.max())))
+            rest &= values != code
+    return found
+
+
+def _is_code(code: float, n: int, others: FloatArray, end: Callable[..., Any]) -> bool:
+    median, spread = centre_and_spread(others)
+    distance, gap = abs(code - median), abs(code - float(end(others)))
+    if distance <= OUTLYING * spread:
+        return False
+    if code in CODES:
+        return gap > 2 * spread
+    if code == 0.0:  # a thickness or volume of nothing
+        return gap > 0.25 * distance and float(others.min()) > 0.0 and n < 0.2 * len(others) and spread > 0.0
+    alone = gap > 0.5 * distance
+    return alone and n >= 3 and n < len(others) and float(np.median(np.abs(others - median))) > 0.0
+
+
+def coded_values(columns: ColumnSummaries) -> tuple[list[Finding], BoolArray]:
+    """Missing-value codes and zeros that stand as numbers; and where they stand."""
+    is_coded = np.zeros(columns.values.shape, dtype=bool, order="F")
+    suspects = {j: find_codes(columns.values[:, j]) for j in columns.useful() if _has_far_end(columns, int(j))}
+    places = list[tuple[str, Coded]]()
+    for j, codes in suspects.items():
+        for coded in codes:
+            is_coded[coded.rows, j] = True
+            places.append((f"column {shown(columns.names[j])}", coded))
+    found = [_code_sentence(places, columns.ids, zero) for zero in (False, True)]
+    return [finding for finding in found if finding is not None], is_coded
+
+
+def coded_target(y: pd.Series[Any] | None) -> tuple[list[Finding], pd.Series[Any] | None]:
+    """The same for a target of numbers (a zero may well be one); and the target without its codes."""
+    if y is None or not pd.api.types.is_numeric_dtype(y.dtype) or pd.api.types.is_bool_dtype(y.dtype):
+        return [], y
+    codes = [coded for coded in find_codes(y.to_numpy(dtype=np.float64, na_value=np.nan)) if coded.code != 0.0]
+    found = _code_sentence([(f"target {shown(y.name)}", coded) for coded in codes], y.index, zero=False)
+    return ([] if found is None else [found]), y.mask(y.isin([coded.code for coded in codes]))
+
+
+def _code_sentence(places: list[tuple[str, Coded]], ids: pd.Index[Any], zero: bool) -> Finding | None:
+    """One sentence for the zeros, or for all other codes."""
+    parts = []
+    for name, coded in places:
+        if (coded.code == 0.0) == zero:
+            first = f"row {shown(ids[coded.rows[0]])}"
+            where = first if len(coded.rows) == 1 else f"{counted(len(coded.rows), 'row')} (first in {first})"
+            rest = f"at least {coded.rest[0]:.3g}" if zero else f"{coded.rest[0]:.3g} to {coded.rest[1]:.3g}"
+            parts.append(f"{name} is {coded.code:g} in {where}, {rest} elsewhere")
+    if not parts:
+        return None
+    listed = "; ".join(parts[:3]) + (f"; and {len(parts) - 3} more like these" if len(parts) > 3 else "")
+    what = "nothing was measured there" if zero else "that looks like a code for a missing value"
+    sentence = f"{listed[0].upper()}{listed[1:]}: {what}. Empty those cells, or leave out those rows."
+    return Finding("warning", "zeros" if zero else "missing-value codes", sentence)
+
+
+def _has_far_end(columns: ColumnSummaries, j: int) -> bool:
+    """Whether an end of the column is worth a closer look."""
+    low, high = columns.low[j], columns.high[j]
+    reach = OUTLYING * columns.spread[j]
+    far = max(columns.median[j] - low, high - columns.median[j]) > reach
+    return bool(far or low in CODES or high in CODES)

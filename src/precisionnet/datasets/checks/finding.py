@@ -16,12 +16,23 @@ LEVELS: tuple[LevelName, ...] = ("note", "warning", "error")
 class Finding:
     """One plain sentence about a data set.
 
-    A note is a fact, a warning is something that may mislead, an error is something with which no fit is possible.
+    Parameters
+    ----------
+    level : {"note", "warning", "error"}
+        A note is a fact, a warning is something that may mislead, an error makes a fit impossible.
+    check : str
+        A short key: "outliers", "site", ...
+    sentence : str
+        What was found, and what to do about it.
+
+    Examples
+    --------
+    >>> Finding("note", "size", "20 rows, 4 columns.").level
+    'note'
     """
 
     level: LevelName
     check: str
-    """A short key: ``"outliers"``, ``"site"``, ..."""
     sentence: str
 
 
@@ -43,5 +54,5 @@ def and_list(parts: Sequence[str], most: int = 3) -> str:
 
 
 def drop_options(names: Iterable[Any], most: int = 3) -> str:
-    """--drop 'a' --drop 'b'"""
-    return " ".join(f"--drop {shown(name)}" for name in list(names)[:most])
+    """drop=['a', 'b']: how to leave these columns out."""
+    return f"drop=[{', '.join(shown(name) for name in list(names)[:most])}]"

@@ -1,4 +1,4 @@
-"""What the target is, and whether a column gives it away."""
+"""What the target is, and whether a column or the site gives it away."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import gammaln
+from scipy.special import chdtrc, fdtrc, gammaln
 
-from precisionnet.datasets.checks.columns import Columns
+from precisionnet.datasets.checks.columns import ColumnSummaries
 from precisionnet.datasets.checks.finding import Finding, and_list, counted, drop_options
-from precisionnet.datasets.columns import check_target, guess_task
+from precisionnet.datasets.validation import check_target, guess_task
 from precisionnet.errors import InputError, shown, some
 from precisionnet.types import FloatArray, TaskName
 
@@ -25,6 +25,11 @@ _EMPTY_WORDS = frozenset(
     + ("left", "right", "lh", "rh", "mean")
 )
 """Words of a name that say nothing about what it names."""
+CONFOUNDED = 0.14
+"""Share of the target that site explains from which it is "large" (Cohen 1988), corrected for the number of sites."""
+SURE = 1e-4
+"""And chance must be less likely than this to explain it."""
+SMALL_SITE = 10
 
 
 def target_facts(y: pd.Series[Any] | None, task: TaskName | None = None) -> list[Finding]:
@@ -37,7 +42,7 @@ def target_facts(y: pd.Series[Any] | None, task: TaskName | None = None) -> list
         first = shown(y.index[int(y.isna().to_numpy().argmax())])
         sentence = (
             f"Target {name} is missing in {len(y) - len(known):,} of {counted(len(y), 'row')} (first in row {first}): "
-            "fill it in, or let --complete-rows leave those rows out."
+            "fill it in, or leave those rows out with complete_rows=True."
         )
         found.append(Finding("error", "target", sentence))
     if not len(known):
@@ -60,7 +65,7 @@ def target_facts(y: pd.Series[Any] | None, task: TaskName | None = None) -> list
     return [Finding("note", "target", sentence), *found]
 
 
-def leakage(columns: Columns, y: pd.Series[Any] | None, task: TaskName | None = None) -> list[Finding]:
+def leakage(columns: ColumnSummaries, y: pd.Series[Any] | None, task: TaskName | None = None) -> list[Finding]:
     """A column that is the target in disguise, by its values or by its name."""
     if y is None or y.notna().sum() < FEW_ROWS or y.nunique() < 2:
         return []
@@ -97,6 +102,54 @@ def leakage(columns: Columns, y: pd.Series[Any] | None, task: TaskName | None = 
         )
         found.append(Finding("note", "leakage", sentence))
     return found
+
+
+def site_confounding(
+    y: pd.Series[Any] | None, site: pd.Series[Any] | None, task: TaskName | None = None
+) -> list[Finding]:
+    """How much of the target the site alone tells, small sites, and sites with one class."""
+    if site is None:
+        return []
+    found = list[Finding]()
+    missing = int(site.isna().sum())
+    if missing:
+        first = shown(site.index[int(site.isna().to_numpy().argmax())])
+        sentence = f"Site is missing in {counted(missing, 'row')} (first in row {first}): fill it in."
+        found.append(Finding("warning", "site", sentence))
+    sizes = site.value_counts()
+    if len(sizes) > max(2, len(site) / 2):
+        sentence = f"Site has {len(sizes)} different values in {counted(len(site), 'row')}: is it an id? "
+        sentence += "Name another column with site=."
+        return [*found, Finding("warning", "site", sentence)]
+    small = sizes[sizes < SMALL_SITE].sort_index()
+    if len(small):
+        listed = and_list([f"{shown(str(name))} ({n})" for name, n in small.items()])
+        one = len(small) == 1
+        sentence = f"{'A site has' if one else f'{len(small)} sites have'} fewer than {SMALL_SITE} rows: {listed}. "
+        sentence += "Too few to estimate a site's own mean and spread; merge or leave out before harmonising."
+        found.append(Finding("note", "site", sentence))
+    both = site.notna() & (y.notna() if y is not None else False)
+    if y is None or both.sum() < 2 or len(sizes) < 2:
+        return found
+    labels, target = pd.factorize(site[both].astype(str), sort=True)[0], y[both]
+    if (task or guess_task(target)) == "regression":
+        share, p = _variance_explained(target.to_numpy(dtype=np.float64), labels)
+        means = f"a model that only recognises the site reaches R² = {share:.2f}"
+        how = f"Site explains {share:.0%} of the variance of target {shown(y.name)}"
+    else:
+        classes = pd.factorize(target)[0]
+        share, p = _association(classes, labels)
+        means = "a model that only recognises the site does well above chance"
+        how = f"Site and target {shown(y.name)} go together with Cramér's V = {np.sqrt(share):.2f} (0 to 1)"
+        found += _one_class_sites(target.astype(str), site[both].astype(str), sizes)
+    if p > SURE or share < CONFOUNDED:
+        return [*found, Finding("note", "site", f"{how}.")]
+    if share > 0.98:
+        sentence = f"{how}: the two cannot be told apart, and no score says anything about the target. Bring sites "
+        sentence += "that hold all of its values."
+    else:
+        sentence = f"{how}: {means}. Compare with a prediction from site alone, or test on sites left out of training."
+    return [*found, Finding("warning", "site", sentence)]
 
 
 def _rank_correlations(frame: pd.DataFrame, target: pd.Series[Any]) -> FloatArray:
@@ -154,3 +207,48 @@ def names_alike(target: str, column: str) -> bool:
 def _words(name: str) -> frozenset[str]:
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name[:200])
     return frozenset(re.findall(r"[^\W\d_]+", spaced.lower())) - _EMPTY_WORDS
+
+
+def _variance_explained(y: FloatArray, labels: Any) -> tuple[float, float]:
+    """Adjusted eta squared (epsilon squared), at least 0, and the p-value of the F test."""
+    n, k = len(y), int(labels.max()) + 1
+    y = y - y.mean()
+    total = float(y @ y)
+    if total == 0 or n <= k:
+        return 0.0, 1.0
+    between = float((np.bincount(labels, weights=y) ** 2 / np.bincount(labels)).sum())
+    within = max(total - between, 0.0)
+    adjusted = 1.0 - (within / (n - k)) / (total / (n - 1))
+    p = fdtrc(k - 1, n - k, (between / (k - 1)) / (within / (n - k))) if within > 1e-12 * total else 0.0
+    return float(np.clip(adjusted, 0.0, 1.0)), float(p)
+
+
+def _association(classes: Any, labels: Any) -> tuple[float, float]:
+    """Cramér's V squared, corrected for bias (Bergsma 2013), and the p-value of the chi-squared test.
+
+    For two classes V squared is the share of variance that site explains, so one threshold serves both tasks.
+    """
+    counts = np.zeros((int(classes.max()) + 1, int(labels.max()) + 1))
+    np.add.at(counts, (classes, labels), 1.0)
+    n, (r, k) = counts.sum(), counts.shape
+    if r < 2 or n <= max(r, k):
+        return 0.0, 1.0
+    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / n
+    chi2 = float(((counts - expected) ** 2 / expected).sum())
+    phi2 = max(0.0, chi2 / n - (k - 1) * (r - 1) / (n - 1))
+    smaller = min(k - (k - 1) ** 2 / (n - 1), r - (r - 1) ** 2 / (n - 1))
+    return float(np.clip(phi2 / (smaller - 1.0), 0.0, 1.0)), float(chdtrc((k - 1) * (r - 1), chi2))
+
+
+def _one_class_sites(target: pd.Series[Any], site: pd.Series[Any], sizes: pd.Series[Any]) -> list[Finding]:
+    """Sites whose rows all have one class, where chance would hardly give that."""
+    shares = target.value_counts(normalize=True)
+    lone = []
+    for name, own in target.groupby(site.to_numpy(), sort=True):
+        if len(own.unique()) == 1 and len(own) >= 3 and shares[own.iloc[0]] ** len(own) < SURE / len(sizes):
+            lone.append(f"{shown(str(name))} (only {own.iloc[0]!s:.20}, {counted(len(own), 'row')})")
+    if not lone:
+        return []
+    sentence = f"{'A site holds' if len(lone) == 1 else f'{len(lone)} sites hold'} a single class: {and_list(lone)}. "
+    sentence += "What tells the site apart then passes for the class; leave such sites out or test on other sites."
+    return [Finding("warning", "site", sentence)]

@@ -1,1 +1,1 @@
-"""Public cohorts: where they are, how they get here, and what they become."""
+"""Public cohorts: where their files are, how they are fetched, and the data sets made of them."""

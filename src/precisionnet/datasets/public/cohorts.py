@@ -10,14 +10,12 @@ import pandas as pd
 
 from precisionnet.arguments import check_choice
 from precisionnet.datasets.dataset import Dataset
-from precisionnet.datasets.files.tables import read_header, read_table
-from precisionnet.datasets.loading.ants import pair_kirby
-from precisionnet.datasets.loading.assembling import Roles, assemble
-from precisionnet.datasets.loading.freesurfer import join_hemispheres
-from precisionnet.datasets.loading.parts import Part, combine, join
-from precisionnet.datasets.loading.readers import read_freesurfer, read_regions
+from precisionnet.datasets.joining import TablePart, combine, join
+from precisionnet.datasets.neuro.formats import join_hemispheres, pair_kirby, read_freesurfer, read_regions
 from precisionnet.datasets.public.fetching import fetch_files
 from precisionnet.datasets.public.registry import describe
+from precisionnet.datasets.roles import ColumnRoles, assemble
+from precisionnet.datasets.table_files import read_header, read_table
 from precisionnet.errors import InputError
 
 SEXES = {"1": "M", "2": "F"}
@@ -29,11 +27,33 @@ COHORTS = {"I": "IXI", "K": "Kirby", "N": "NKI", "O": "OASIS"}
 def fetch_abide(
     data_folder: str | Path | None = None, *, regions: str = "dkt62", target: str = "age", progress: bool = True
 ) -> Dataset:
-    """ABIDE I: cortical thickness (FreeSurfer 6, Desikan-Killiany) of 1035 people at 20 sites, and their age.
+    """Fetch ABIDE I: cortical thickness (FreeSurfer 6, Desikan-Killiany) of 1035 people at 20 sites, and their age.
 
-    ``regions="dkt62"`` (the paper's number) or ``"all"`` 68; ``target`` is "age", "sex" or "diagnosis", the others are
-    covariates. The files come from ``data_folder``, else the folder ``PRECISIONNET_DATA``, else the cache of your
-    platform, and are downloaded there where they are not yet.
+    Parameters
+    ----------
+    data_folder : str, Path or None, default=None
+        Where the files are kept, and downloaded to where they are not there yet. None takes the folder
+        ``PRECISIONNET_DATA``, else the cache of your platform.
+    regions : {"dkt62", "all"}, default="dkt62"
+        The 62 regions of the DKT protocol, as in the paper, or all 68.
+    target : {"age", "sex", "diagnosis"}, default="age"
+        What to predict; the other two are covariates.
+    progress : bool, default=True
+        Draw a bar for each file while it comes, if standard error is a terminal.
+
+    Returns
+    -------
+    Dataset
+        One row per person, with ``site``.
+
+    Raises
+    ------
+    FetchError
+        A file could not be had, or what came is not that file.
+
+    Examples
+    --------
+    >>> data = fetch_abide()  # doctest: +SKIP
     """
     check_choice("target", target, ABIDE_TARGETS)
     files = fetch_files("abide", data_folder, progress=progress)
@@ -50,19 +70,41 @@ def fetch_abide(
             "site": table["SITE_ID"],
         }
     )
-    joined = join(thickness, Part(people, "table", table["SUB_ID"], table[[]], facts))
-    roles = Roles(target, regions=regions, covariates=[name for name in ABIDE_TARGETS if name != target])
-    # How the two files write their ids, and that their mean is no feature, is no news to whoever fetches them.
+    joined = join(thickness, TablePart(people, "table", table["SUB_ID"], table[[]], facts))
+    roles = ColumnRoles(target, regions=regions, covariates=[name for name in ABIDE_TARGETS if name != target])
+    # How the two files write their ids, and that their mean is no feature, needs no note here.
     return assemble(replace(joined, notes=()), roles, describe("abide"))
 
 
 def fetch_ants_mindboggle(
     data_folder: str | Path | None = None, *, cohorts: Iterable[str] = "INO", progress: bool = True
 ) -> Dataset:
-    """ANTs thickness of 62 Mindboggle regions: IXI (I, 563 rows), NKI (N, 186), OASIS (O, 312), Kirby (K, 41), and age.
+    """Fetch ANTs thickness of 62 Mindboggle regions, and age.
 
-    Kirby holds scan and rescan of 21 people and is left out unless asked for (``cohorts="IKNO"``); its scans of equal
-    sex and age then count as one person, so that no person faces itself across a split.
+    Parameters
+    ----------
+    data_folder : str, Path or None, default=None
+        Where the files are kept, and downloaded to where they are not there yet. None takes the folder
+        ``PRECISIONNET_DATA``, else the cache of your platform.
+    cohorts : iterable of str, default="INO"
+        Letters of the cohorts: I (IXI, 563 rows), N (NKI, 186), O (OASIS, 312), K (Kirby, 41). Kirby holds scan and
+        rescan of 21 people; its scans of equal sex and age count as one person.
+    progress : bool, default=True
+        Draw a bar for each file while it comes, if standard error is a terminal.
+
+    Returns
+    -------
+    Dataset
+        One row per scan, with ``site`` and ``groups``.
+
+    Raises
+    ------
+    FetchError
+        A file could not be had, or what came is not that file.
+
+    Examples
+    --------
+    >>> data = fetch_ants_mindboggle(cohorts="IKNO")  # doctest: +SKIP
     """
     wanted = list(dict.fromkeys(str(cohort).upper() for cohort in cohorts))
     unknown = [cohort for cohort in wanted if cohort not in COHORTS]
@@ -79,4 +121,4 @@ def fetch_ants_mindboggle(
     part = pair_kirby(combine(parts))
     facts = part.facts.rename(columns={"AGE": "age", "SEX": "sex", "SITE": "site", "VOLUME": "brain_volume"})
     facts = facts.assign(sex=facts["sex"].map(SEXES))
-    return assemble(replace(part, facts=facts), Roles(target="age"), describe("ants_mindboggle"))
+    return assemble(replace(part, facts=facts), ColumnRoles(target="age"), describe("ants_mindboggle"))

@@ -1,1 +1,0 @@
-"""Cortical atlases, and one name for one region."""

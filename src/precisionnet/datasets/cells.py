@@ -1,0 +1,177 @@
+"""What the cells of a table mean: numbers, codes for missing, open ages, decimal commas, dates.
+
+    -9999  n/a  NA  (empty)    missing
+    89+                        89 (BIDS: old ages are cut off)
+    2,41                       2.41 where a whole column is written so
+
+Whatever is read as something other than what stands there is said in a note; what cannot be read is refused with the
+file, the column and the row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from precisionnet.errors import InputError, shown, some
+from precisionnet.types import BoolArray, FloatArray
+
+MISSING_TEXT = (
+    ["", ".", "NA", "N/A", "n/a", "na", "NaN", "nan", "-nan", "-NaN", "None", "null", "NULL", "<NA>", "#N/A", "#NA"]
+    + ["#N/A N/A", "#VALUE!", "#DIV/0!", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"]
+)  # fmt: skip
+MISSING_CODE = -9999.0
+"""A number that means missing, where nothing else in the column is anywhere near it."""
+_MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_DATE = re.compile(
+    r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([ T].*)?|"
+    rf"[0-9]{{1,2}}[-. ]?({_MONTH})[a-z]*.*|({_MONTH})[a-z]*[-. ]?[0-9]{{1,4}}",
+    re.IGNORECASE,
+)
+_OPEN = r"[0-9]+(\.[0-9]+)?\+"
+_COMMA = r"[-+]?[0-9]+(,[0-9]+)?([eE][-+]?[0-9]+)?\+?"
+_THOUSANDS = r"[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+"
+MOSTLY = 0.8
+"""Share of numbers from which on the rest of a column are mistakes, not labels."""
+DROPPABLE = "leave it out with drop=[{name}], correct it, or name it with id= or site= if it says who or where"
+NOT_DROPPABLE = "correct it"
+
+
+class Numbers(NamedTuple):
+    """A column read as numbers."""
+
+    values: FloatArray
+    """NaN where missing or unreadable."""
+    unreadable: BoolArray
+    notes: list[str]
+
+
+def to_numbers(column: pd.Series[Any], name: str, path: str) -> Numbers:
+    """Read a column as numbers, and say what was read as what."""
+    here = f"Column {shown(name)} of {path!r}"
+    if pd.api.types.is_datetime64_any_dtype(column.dtype) or pd.api.types.is_timedelta64_dtype(column.dtype):
+        return Numbers(np.full(len(column), np.nan), column.notna().to_numpy(), [])
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        values, unreadable = column.to_numpy(dtype=np.float64, na_value=np.nan), np.zeros(len(column), dtype=bool)
+        notes = list[str]()
+    else:
+        values, unreadable, notes = _from_text(column, here)
+    coded = values == MISSING_CODE
+    if coded.any() and not (values[~coded] < MISSING_CODE / 10).any():
+        values = np.where(coded, np.nan, values)
+        notes = [*notes, f"{here}: {MISSING_CODE:.0f} was read as missing in {int(coded.sum())} of {len(values)} rows."]
+    return Numbers(values, unreadable, notes)
+
+
+def _from_text(column: pd.Series[Any], here: str) -> tuple[FloatArray, BoolArray, list[str]]:
+    notes = list[str]()
+    text = _stripped(column)
+    absent = text.isna() | text.isin(MISSING_TEXT)
+    # An integer of hundreds of digits is more than NumPy can convert: let it be huge, and refused as such.
+    text = text.map(lambda cell: 1e300 if isinstance(cell, int) and abs(cell) > 1e300 else cell)
+    plain = text.map(lambda cell: isinstance(cell, str | int | float | np.number | Decimal)).to_numpy(dtype=bool)
+    numbers = pd.to_numeric(text.astype(object).where(plain, np.nan), errors="coerce").astype(np.float64)
+    rest = text[numbers.isna() & ~absent & plain].astype(str)
+    opened = rest[rest.str.fullmatch(_OPEN)]
+    if len(opened):
+        numbers[opened.index] = pd.to_numeric(opened.str.rstrip("+"))
+        notes.append(f"{here}: {some(sorted(opened.unique()))} was read without the plus in {len(opened)} rows.")
+    unreadable = numbers.isna() & ~absent
+    return numbers.to_numpy(), unreadable.to_numpy(dtype=bool), notes
+
+
+def _stripped(column: pd.Series[Any]) -> pd.Series[Any]:
+    return column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+
+
+def numeric(frame: pd.DataFrame, path: str, way: str = DROPPABLE) -> tuple[pd.DataFrame, list[str]]:
+    """The columns as float64, and what was read as what; text is refused by file, column and row."""
+    if all(dtype == np.float64 for dtype in frame.dtypes) and not (frame.to_numpy() == MISSING_CODE).any():
+        return frame, []  # a large table is not copied
+    read = {str(name): to_numbers(column, str(name), path) for name, column in frame.items()}
+    refuse_text(read, frame, path, way)
+    notes = [note for numbers in read.values() for note in numbers.notes]
+    if len(notes) > 3:
+        notes = [*notes[:2], f"{len(notes) - 2} more columns of {path!r} were read in such a way."]
+    return pd.DataFrame({name: numbers.values for name, numbers in read.items()}, index=frame.index), notes
+
+
+def decimal_points(frame: pd.DataFrame, path: str, *, certain: bool, spare: Collection[str] = ()) -> list[str]:
+    """Write decimal commas as points, in place, and say so.
+
+    A comma is decimal where the file is cut by semicolons (``certain``), or where one of its columns cannot be read
+    otherwise: '2,41' can, '2,413' may be two thousand. Where any column has decimal points, no comma is decimal.
+    """
+    candidates, proved = list[str](), certain
+    for name, column in frame.items():
+        if pd.api.types.is_float_dtype(column.dtype) and bool((column.dropna() % 1 != 0).any()):
+            return []
+        if name in spare or not (column.dtype == object or isinstance(column.dtype, pd.StringDtype)):
+            continue
+        cells = _stripped(column)
+        cells = cells[cells.map(lambda cell: isinstance(cell, str) and cell not in MISSING_TEXT)].astype(str)
+        commas = cells[cells.str.contains(",")]
+        if len(commas) and cells.str.fullmatch(_COMMA).all():
+            candidates.append(str(name))
+            proved = proved or not commas.str.fullmatch(_THOUSANDS).all()
+    if not proved or not candidates:
+        return []
+    for name in candidates:
+        frame[name] = frame[name].map(lambda cell: cell.replace(",", ".") if isinstance(cell, str) else cell)
+    which, have = ("Column", "has") if len(candidates) == 1 else ("Columns", "have")
+    return [f"{which} {some(candidates)} of {path!r} {have} decimal commas, read as points."]
+
+
+def refuse_text(values: dict[str, Numbers], frame: pd.DataFrame, path: str, way: str) -> None:
+    """One sentence for the columns that are no numbers: the first of them, its first cell, and how many others."""
+    names = [name for name, numbers in values.items() if numbers.unreadable.any()]
+    if not names:
+        return
+    name, row = names[0], int(np.flatnonzero(values[names[0]].unreadable)[0])
+    cell = frame[name].iloc[row]
+    others = f" ({some(names[1:])} as well)" if len(names) > 1 else ""
+    raise InputError(
+        f"Column {shown(name)} holds text{others}, not numbers: {shown(str(cell))} in row {row + 1} of {path!r}"
+        f"{_hint(cell)}; {way.format(name=shown(name))}."
+    )
+
+
+def _hint(cell: Any) -> str:
+    text = str(cell).strip()
+    if hasattr(cell, "isoformat") or _DATE.fullmatch(text):
+        return " (a date? spreadsheets turn numbers such as 2.3 into one)"
+    if re.fullmatch(_COMMA, text):
+        return " (decimal commas, or thousands? save it with decimal points)"
+    return ""
+
+
+def to_labels_or_numbers(
+    column: pd.Series[Any], path: str, *, refuse_mixed: bool = False
+) -> tuple[pd.Series[Any], list[str]]:
+    """A column that may be either: numbers where every cell is one, else text. '007' is text.
+
+    ``refuse_mixed`` refuses a column of numbers with a few cells that are none, instead of calling it text.
+    """
+    name = str(column.name)
+    read = to_numbers(column, name, path)
+    zeros = column.map(lambda cell: isinstance(cell, str) and re.fullmatch(r"0[0-9]+", cell.strip()) is not None)
+    kept = pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_datetime64_any_dtype(column.dtype)
+    if not kept and refuse_mixed and read.unreadable.any():
+        readable, bad = int(np.isfinite(read.values).sum()), int(read.unreadable.sum())
+        ambiguous = _stripped(column)[read.unreadable].astype(str).str.fullmatch(_THOUSANDS).all()
+        if readable >= MOSTLY * (readable + bad) or ambiguous:
+            refuse_text({name: read}, column.to_frame(name), path, "correct it")
+    if kept or read.unreadable.any() or bool(zeros.any()):
+        text = _stripped(column)
+        return text.mask(text.isin(MISSING_TEXT)), []
+    numbers = pd.Series(read.values, index=column.index, name=column.name)
+    written = column.map(
+        lambda cell: isinstance(cell, str) and re.fullmatch(r"\s*[-+]?[0-9]{1,15}\s*", cell) is not None
+    )
+    whole = (pd.api.types.is_integer_dtype(column.dtype) or bool(written.all())) and not numbers.isna().any()
+    return (numbers.astype(np.int64) if whole else numbers), read.notes

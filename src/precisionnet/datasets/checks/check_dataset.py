@@ -1,0 +1,156 @@
+"""The list of the checks. Each is a small function that returns sentences; its thresholds stand beside it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from precisionnet.datasets.checks.columns import (
+    ColumnSummaries,
+    coded_target,
+    coded_values,
+    constant_columns,
+    huge_values,
+    missing_values,
+    outliers,
+)
+from precisionnet.datasets.checks.finding import Finding, column_list, counted, drop_options
+from precisionnet.datasets.checks.redundancy import repeated_columns, repeated_rows, totals
+from precisionnet.datasets.checks.target import leakage, site_confounding, target_facts
+from precisionnet.datasets.dataset import Dataset
+from precisionnet.datasets.validation import MIN_ROWS
+from precisionnet.errors import shown, some
+from precisionnet.types import TaskName
+
+FEWEST_PEOPLE = 3
+ROWS_PER_COLUMN = 5
+"""Below this many rows a column, correlations are so noisy that the edges change with the sample."""
+_SESSION = re.compile(r"[_\-. ]?(ses|session|run|visit|scan|tp|timepoint|wave)[_\-]?\w{1,12}$", re.IGNORECASE)
+
+
+def check_dataset(data: Dataset, task: TaskName | None = None, missing: str = "error") -> list[Finding]:
+    """Say what is in a data set and what may mislead a fit, in plain sentences.
+
+    The same data gives the same sentences in the same order: facts first, then check by check.
+
+    Parameters
+    ----------
+    data : Dataset
+        The rows.
+    task : {"regression", "classification"} or None, default=None
+        What the target is; None guesses it.
+    missing : str, default="error"
+        The parameter of the estimators: what becomes of missing values.
+
+    Returns
+    -------
+    list of Finding
+        Notes, warnings and errors.
+
+    Examples
+    --------
+    >>> from precisionnet.datasets import make_gaussian_regression
+    >>> found = check_dataset(make_gaussian_regression(n_samples=200, n_features=5, random_state=0))
+    >>> found[0].sentence
+    '200 rows, 5 columns.'
+    """
+    text = [str(n) for n, kind in data.X.dtypes.items() if not pd.api.types.is_numeric_dtype(kind) or kind.kind == "c"]
+    found = [Finding("warning", "loading", sentence) for sentence in data.doubts]
+    if text:
+        sentence = f"{column_list(text)} hold{'s' * (len(text) == 1)} text, not numbers: leave out with "
+        found.append(Finding("error", "text", sentence + drop_options(text) + "."))
+    X = data.X.drop(columns=text)
+    if len(X) < MIN_ROWS or X.shape[1] < 2:
+        sentence = f"{counted(len(X), 'row')} and {counted(X.shape[1], 'column')} of numbers: a fit needs at least "
+        return [*found, Finding("error", "size", f"{sentence}{MIN_ROWS} rows and 2 columns; bring more.")]
+    names = [str(data.original_names.get(str(name), name)) for name in X.columns]
+    facts = target_facts(data.y, task)
+    found += [*size(data, X.shape[1]), *facts, *people(data)]
+    huge = huge_values(X, names)
+    if huge:
+        return [*found, *huge]  # nothing else can be computed with them
+    with np.errstate(over="ignore", invalid="ignore"):
+        columns = ColumnSummaries.of(X, names)
+        found += missing_values(columns, filled_in=missing != "error")
+        usable = all(finding.level != "error" for finding in facts)
+        target_codes, y = coded_target(data.y if usable else None)
+        codes, is_coded = coded_values(columns)
+        found += [*target_codes, *codes, *constant_columns(columns)]
+        repeated, distinct = repeated_columns(columns)
+        found += [*repeated, *totals(columns, distinct), *repeated_rows(columns, data.groups)]
+        found += [*outliers(columns, is_coded), *site_confounding(y, data.site, task), *leakage(columns, y, task)]
+    return found
+
+
+def size(data: Dataset, n_columns: int) -> list[Finding]:
+    """Rows, columns, people, sites; and rows against columns."""
+    n = len(data)
+    parts = [counted(n, "row"), counted(n_columns, "column")]
+    if data.groups is not None:
+        parts.append(counted(data.groups.nunique(), "person", "people"))
+    if data.site is not None:
+        parts.append(counted(data.site.nunique(), "site"))
+    found = [Finding("note", "size", ", ".join(parts) + ".")]
+    if n <= n_columns:
+        sentence = (
+            f"There are {counted(n, 'row')} for {counted(n_columns, 'column')}: the covariance has no inverse and the "
+            "graph rests on the l1 penalty alone; read its edges with care, raise l1_scale=, or bring more rows."
+        )
+        found.append(Finding("note", "rows against columns", sentence))
+    elif n < ROWS_PER_COLUMN * n_columns:
+        sentence = (
+            f"There are {n / n_columns:.1f} rows a column, fewer than {ROWS_PER_COLUMN}: weak edges will change from "
+            "sample to sample; trust the strongest, or see which ones return with another random_state=."
+        )
+        found.append(Finding("note", "rows against columns", sentence))
+    return found
+
+
+def people(data: Dataset) -> list[Finding]:
+    """People with several scans, and ids that look as if there were some."""
+    who = data.groups if data.groups is not None else pd.Series(data.X.index, dtype=object)
+    scans = who.astype(str).value_counts()
+    several = scans[scans > 1]
+    if len(several) and len(scans) >= FEWEST_PEOPLE:
+        name = min(several.index[several == several.iloc[0]])
+        sentence = (
+            f"{counted(len(several), 'person', 'people')} of {len(scans):,} {'has' if len(several) == 1 else 'have'} "
+            f"several scans (at most {several.iloc[0]}: {shown(name)}); a split keeps the scans of a person together."
+        )
+        return [Finding("note", "people", sentence)]
+    if len(scans) < FEWEST_PEOPLE and len(data) > len(scans):
+        few = "one person" if len(scans) == 1 else f"{len(scans)} people"
+        listed = some(scans.index.tolist())
+        sentence = f"All rows are of {few} ({listed}): a split by person needs at least {FEWEST_PEOPLE} people."
+        return [Finding("error", "people", sentence)]
+    own = data.groups is None or bool((data.groups.astype(str).to_numpy() == data.X.index.astype(str)).all())
+    if own and not pd.api.types.is_numeric_dtype(data.X.index.dtype):
+        stripped = data.X.index.astype(str).map(lambda name: _SESSION.sub("", name))
+        counts = pd.Series(stripped[stripped != ""]).value_counts()
+        if len(counts) >= 5 and 1 < counts.iloc[0] <= 20:
+            rows = [name for name, short in zip(data.X.index, stripped, strict=True) if short == counts.index[0]]
+            sentence = (
+                f"Ids such as {shown(rows[0])} and {shown(rows[1])} look like scans of one person: name the person's "
+                "column with person=, so that a split keeps them together."
+            )
+            return [Finding("warning", "people", sentence)]
+    return _named_elsewhere(data) if data.groups is None else []
+
+
+def _named_elsewhere(data: Dataset) -> list[Finding]:
+    """A column of labels that repeat a few times each, where nothing says whose row it is."""
+    for name, column in ({} if data.covariates is None else data.covariates).items():
+        labels = column.dropna()
+        if pd.api.types.is_float_dtype(labels.dtype) or not len(labels):
+            continue
+        counts = labels.astype(str).value_counts()
+        if len(labels) / 5 <= len(counts) < len(labels) and len(counts) >= 10 and counts.iloc[0] <= 20:
+            sentence = (
+                f"Nothing says whose row it is, and {shown(name)} looks as if it did, {counted(len(counts), 'label')} "
+                f"for {counted(len(labels), 'row')}: name it with id= or person=, or people may stand on both sides "
+                "of a split."
+            )
+            return [Finding("warning", "people", sentence)]
+    return []

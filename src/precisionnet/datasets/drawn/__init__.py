@@ -1,1 +1,0 @@
-"""Tables that are drawn: graphs, precisions, Gaussian rows."""

@@ -1,1 +1,0 @@
-"""Files of tables, and the cells in them; nothing here knows what a brain is."""

@@ -1,0 +1,1 @@
+"""Neuroimaging: cortical regions, the table formats of the field, ADNI, and their loaders."""

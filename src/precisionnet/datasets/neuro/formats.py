@@ -1,0 +1,270 @@
+"""The table formats of the field: recognised by their headers, and read as one part of a data set each.
+
+Rows are as in the file; which of them are kept is decided by the loaders.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from precisionnet.arguments import check_choice
+from precisionnet.datasets.cells import NOT_DROPPABLE, numeric
+from precisionnet.datasets.joining import PERSON, TablePart, join
+from precisionnet.datasets.neuro.regions import (
+    ADNI_CODES,
+    HEMISPHERES,
+    LABELS,
+    is_total,
+    looks_like_region,
+    parse_region,
+    region_names,
+)
+from precisionnet.datasets.table_files import as_text, find, read_table
+from precisionnet.errors import InputError, some
+
+APARC = re.compile(r"([lr]h)\.(.*?)\.?(thickness|area|volume|thicknessstd|meancurv|gauscurv|foldind|curvind)")
+"""The first header cell of aparcstats2table: hemisphere, parcellation, measure."""
+ROI_MEAN = re.compile(r"Mean_(\d{4})(?:\.0)?")
+"""A column of ANTs' per-subject region files."""
+FEW = 10
+"""Region columns from which on a table is one of regions."""
+ID_NAMES = (
+    "participant_id",
+    "subjid",
+    "subject_id",
+    "subject",
+    "sub_id",
+    "subjectid",
+    "scan_id",
+    "id",
+    "src_subject_id",
+)
+KIRBY = "kirby"
+
+
+def recognise(names: Sequence[str]) -> str:
+    """The format whose header this is."""
+    return next(name for name, fits in RECOGNISERS.items() if fits(names))
+
+
+def check_format(format: str) -> None:
+    """A name that we know."""
+    check_choice("format", format, FORMATS)
+
+
+def expect(format: str, names: Sequence[str], path: str | Path) -> None:
+    """A file that was said to be of a format has its header."""
+    if not RECOGNISERS[format](names):
+        looks = recognise(names)
+        instead = "" if looks == "table" else f"; it looks like {looks!r}"
+        raise InputError(
+            f"Table {str(path)!r} does not have the header of format {format!r} (its first column is "
+            f"{names[0] if names else ''!r}){instead}: let the format be recognised, or name another."
+        )
+
+
+def guess_id(names: Collection[str]) -> str | None:
+    """The column that names the rows, by the names such columns have."""
+    lowered = {name.lower(): name for name in reversed(list(names))}
+    return next((lowered[name] for name in ID_NAMES if name in lowered), None)
+
+
+def _is_freesurfer(names: Sequence[str]) -> bool:
+    return bool(names) and APARC.fullmatch(names[0]) is not None
+
+
+def _is_adni(names: Sequence[str]) -> bool:
+    return "RID" in names and sum(name in ADNI_CODES for name in names) >= FEW
+
+
+def _is_ants(names: Sequence[str]) -> bool:
+    if sum(ROI_MEAN.fullmatch(name) is not None for name in names) >= FEW:
+        return True
+    spelled = [name for name in names if re.match(r"(left|right) ", name, re.IGNORECASE)]
+    return sum(parse_region(name) is not None for name in spelled) >= FEW
+
+
+def _is_enigma(names: Sequence[str]) -> bool:
+    spelled = [name for name in names if re.fullmatch(r"[LR]_\w+_(thickavg|surfavg)", name)]
+    return sum(parse_region(name) is not None for name in spelled) >= FEW
+
+
+def _is_participants(names: Sequence[str]) -> bool:
+    return bool(names) and names[0].lower() == "participant_id" and not _is_regions(names)
+
+
+def _is_regions(names: Sequence[str]) -> bool:
+    return sum(parse_region(name) is not None for name in names) >= FEW
+
+
+RECOGNISERS: dict[str, Callable[[Sequence[str]], bool]] = {
+    "freesurfer": _is_freesurfer,
+    "adni": _is_adni,
+    "ants": _is_ants,
+    "enigma": _is_enigma,
+    "participants": _is_participants,
+    "regions": _is_regions,
+    "table": lambda names: True,
+}
+"""In the order in which they are tried."""
+FORMATS = ("auto", *RECOGNISERS)
+OF_REGIONS = ("freesurfer", "adni", "ants", "enigma", "regions")
+"""Formats that bring the features; beside them the other tables say who the rows are."""
+
+
+def read_freesurfer(path: str, header: Sequence[str]) -> TablePart:
+    """aparcstats2table: one hemisphere, one measure; the first column holds the ids under the table's own name."""
+    first = header[0]
+    found = APARC.fullmatch(first)
+    frame = read_table(path, first)
+    columns, measure = region_names(header[1:])
+    side = found[1] if found else None
+    foreign = [c for c in columns if (region := parse_region(c)) is not None and side not in (None, region.side)]
+    if foreign:
+        raise InputError(
+            f"Table {path!r} says {first!r} and holds {some(foreign)} of the other hemisphere: make the table anew."
+        )
+    atlas = found[2] if found else ""
+    ids = frame.pop(first).rename("id")
+    return region_part(frame, path, "freesurfer", columns, ids, measure, atlas)
+
+
+def read_ants(path: str, header: Sequence[str], id_column: str | None = None, text: Collection[str] = ()) -> TablePart:
+    """ANTs: a region file of one subject (Mean_<label>), or a table of Mindboggle labels in words."""
+    if any(ROI_MEAN.fullmatch(name) for name in header):
+        return _read_roi_file(path)
+    return read_regions(path, header, "ants", id_column, text)
+
+
+def _read_roi_file(path: str) -> TablePart:
+    frame = read_table(path)
+    if len(frame) != 1:
+        raise InputError(f"Table {path!r} has {len(frame)} rows: a region file of one subject has one.")
+    labels = {name: int(found[1]) for name in frame.columns if (found := ROI_MEAN.fullmatch(name))}
+    columns = {name: LABELS[label] for name, label in labels.items() if label in LABELS}
+    scan = re.sub(r"_roi_thickness$", "", Path(path).stem)
+    features, notes = numeric(frame[list(columns)], path, NOT_DROPPABLE)
+    names = {new: old for old, new in columns.items()}
+    ids = pd.Series([scan])
+    return TablePart(
+        path, "ants", ids, features.rename(columns=columns), frame[[]], names, tuple(notes), measure="thickness"
+    )
+
+
+def read_adni(path: str, header: Sequence[str]) -> TablePart:
+    """ADNI's UCSF table: thickness by ST code, one row a scan."""
+    frame = read_table(path, "RID", [name for name in ("VISCODE", "VISCODE2", "IMAGEUID") if name in header])
+    columns = {code: name for code, name in ADNI_CODES.items() if code in frame.columns}
+    other = [c for c in frame.columns if re.fullmatch(r"ST\d+[A-Z]+", c) and c not in columns]
+    frame = frame.drop(columns=other)
+    return region_part(frame, path, "adni", columns, rids(frame.pop("RID")), "thickness")
+
+
+def rids(column: pd.Series[Any]) -> pd.Series[Any]:
+    """ADNI's roster ids, one way of writing them: '0023', '23.0' and 23 are '23'."""
+    return (
+        column.astype(str)
+        .str.strip()
+        .str.replace(r"\.0+$", "", regex=True)
+        .str.replace(r"^0+(?=.)", "", regex=True)
+        .rename("RID")
+    )
+
+
+def read_regions(
+    path: str, header: Sequence[str], format: str = "regions", id_column: str | None = None, text: Collection[str] = ()
+) -> TablePart:
+    """Any table with region columns: ENIGMA, Mindboggle labels, or one made by hand."""
+    id_column = id_column if id_column is not None else guess_id(header)
+    frame = read_table(path, id_column, text)
+    ids = None if id_column is None else frame.pop(id_column)
+    columns, measure = region_names(frame.columns)
+    return region_part(frame, path, format, columns, ids, measure)
+
+
+def region_part(
+    frame: pd.DataFrame,
+    path: str | Path,
+    format: str,
+    columns: Mapping[str, str],
+    ids: pd.Series[Any] | None,
+    measure: str = "",
+    atlas: str = "",
+) -> TablePart:
+    """Features are ``columns`` (name in the file -> one name); totals go, the rest are facts."""
+    path = str(path)
+    if not columns:
+        raise InputError(
+            f"Table {path!r} has no column of a known region ({some(list(frame.columns))}): Desikan-Killiany, DKT and "
+            "Destrieux are known; take it as it stands with format='table'."
+        )
+    totals = [name for name in frame.columns if name not in columns and is_total(name)]
+    rest = [name for name in frame.columns if name not in columns and name not in totals]
+    features, notes = numeric(frame[list(columns)], path, NOT_DROPPABLE)
+    notes += frame.attrs.get("notes", [])
+    if totals:
+        notes.append(f"Totals of {path!r} are no features and were left out: {some(totals)}.")
+    strangers = [name for name in rest if looks_like_region(name)]
+    if strangers:
+        notes.append(
+            f"Of {path!r} {some(strangers)} {'are' if len(strangers) > 1 else 'is'} named like a region, but like none "
+            "that is known: left out of the features."
+        )
+    names = {new: old for old, new in columns.items()}
+    return TablePart(
+        path,
+        format,
+        ids,
+        features.rename(columns=dict(columns)),
+        frame[[*rest, *totals]],
+        names,
+        tuple(notes),
+        measure=measure,
+        atlas=atlas,
+    )
+
+
+def join_hemispheres(parts: Sequence[TablePart]) -> TablePart:
+    """Left and right of the same measure and atlas, row by row."""
+    for what in ("atlas", "measure"):
+        for part in parts[1:]:
+            mine, other = getattr(parts[0], what), getattr(part, what)
+            if mine != other:
+                raise InputError(
+                    f"{parts[0].path!r} and {part.path!r} differ in their {what} ({mine!r} and {other!r}): left and "
+                    "right must be of one kind; load the kinds one by one."
+                )
+    seen: dict[str, TablePart] = {}
+    for part in parts:
+        side = part.features.columns[0][:2]
+        other = seen.setdefault(side, part)
+        if other is not part:
+            raise InputError(
+                f"{other.path!r} and {part.path!r} both hold the {HEMISPHERES[side]} hemisphere ({part.measure}): give "
+                "one table a hemisphere, and load cohorts one by one."
+            )
+    return functools.reduce(join, parts)
+
+
+def pair_kirby(part: TablePart) -> TablePart:
+    """Say who the Kirby rows are of, where there are any."""
+    names = [find(name, part.facts.columns) for name in ("SITE", "SEX", "AGE")]
+    if None in names or part.ids is None:
+        return part
+    site, sex, age = (as_text(part.facts[name]) for name in names if name is not None)
+    is_kirby = site.str.lower() == KIRBY
+    if not is_kirby.any():
+        return part
+    person = part.facts[PERSON] if PERSON in part.facts.columns else part.ids
+    person = person.where(~is_kirby, "kirby-sex" + sex.astype(str) + "-age" + age.astype(str))
+    note = (
+        f"{int(is_kirby.sum())} Kirby rows are scan and rescan without a person id: rows of equal sex and age count as "
+        "one person."
+    )
+    return part.with_facts(**{PERSON: person}).noting(note)

@@ -1,0 +1,220 @@
+"""Which column is what: the target, the person, the site, covariates, features; from a TablePart to a Dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from precisionnet.arguments import check_switch
+from precisionnet.datasets.cells import DROPPABLE, numeric, to_labels_or_numbers
+from precisionnet.datasets.dataset import Dataset
+from precisionnet.datasets.joining import PERSON, TablePart, person_of
+from precisionnet.datasets.neuro.formats import OF_REGIONS
+from precisionnet.datasets.neuro.regions import DESIKAN, DESTRIEUX, HEMISPHERES, is_total, parse_region, reduce_regions
+from precisionnet.datasets.table_files import as_text, check_names, find
+from precisionnet.errors import InputError, did_you_mean, shown, some
+
+AUTO = "auto"
+SITE_NAMES = ("site", "site_id", "scanner", "scanner_id", "center", "centre")
+
+
+@dataclass(frozen=True)
+class ColumnRoles:
+    """What the user said of the columns. "auto": by the names that such columns have, where there is one."""
+
+    target: str | None = AUTO
+    person: str | None = None
+    site: str | None = AUTO
+    covariates: Collection[str] | str = AUTO
+    drop: Sequence[str] = ()
+    regions: str = "all"
+    features: Sequence[str] | None = None
+    """Exactly these features, in this order."""
+    complete_rows: bool = False
+    """Leave out rows in which a feature or the target is missing."""
+
+    def __post_init__(self) -> None:
+        for name in ("target", "person", "site"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise InputError(f"{name} must be the name of a column, got {shown(value)}: give it as text.")
+        check_names("drop", self.drop)
+        check_names("features", self.features)
+        check_names("covariates", self.covariates)
+        if isinstance(self.covariates, str) and self.covariates != AUTO:
+            raise InputError(f"covariates must be a list of column names, got {self.covariates!r}.")
+        check_switch("complete_rows", self.complete_rows)
+
+    def named(self) -> set[str]:
+        """Every column the user named as something other than a feature."""
+        covariates = () if isinstance(self.covariates, str) else self.covariates
+        return {name for name in (self.target, self.person, self.site, *covariates) if name is not None}
+
+
+def assemble(part: TablePart, roles: ColumnRoles, description: str = "") -> Dataset:
+    """Give every column its role."""
+    index: pd.Index[Any] = pd.RangeIndex(1, len(part.features) + 1, name="row")
+    if part.ids is not None:
+        index = pd.Index(part.ids, name=part.ids.name or "id")
+    facts, taken, notes = part.facts, set[str](), list(part.notes)
+    features = _chosen(part, roles)
+    called = {old: new for new, old in part.original_names.items()}
+
+    def fact(name: str, option: str) -> pd.Series[Any]:
+        found = find(called.get(name, name), [*facts.columns, *part.features.columns])
+        if found is None:
+            every = [*part.features.columns, *facts.columns]
+            raise InputError(
+                f"There is no column {shown(name)}{did_you_mean(name, every)}: {option} must name one of the table's "
+                f"columns ({some(every)})."
+            )
+        taken.add(found)
+        return facts[found] if found in facts.columns else part.features[found]
+
+    target = _auto(roles.target, ("age",), facts.columns)
+    y = None
+    if target is not None:
+        column = fact(target, "target=")
+        y, said = to_labels_or_numbers(column, part.source(str(column.name)), refuse_mixed=True)
+        notes += said
+    site_name = _auto(roles.site, SITE_NAMES, [c for c in facts.columns if c not in taken])
+    site = None if site_name is None else as_text(fact(site_name, "site=")).rename("site")
+    groups = _people(part, None if roles.person is None else fact(roles.person, "person="))
+    if roles.covariates == AUTO:
+        others = [facts[c] for c in facts.columns if c not in taken and c not in roles.drop and c != PERSON]
+        measured = [str(c.name) for c in others if not is_total(str(c.name))]
+        if measured and part.format in OF_REGIONS:
+            notes.append(f"Regions are the features; kept as covariates: {some(measured)}.")
+    else:
+        others = [fact(name, "covariates=") for name in roles.covariates]
+    read = {str(c.name): to_labels_or_numbers(c, part.source(str(c.name))) for c in others}
+    notes += _at_most(3, [note for _, said in read.values() for note in said])
+    covariates = pd.DataFrame({n: values for n, (values, _) in read.items()}, index=facts.index)
+    if roles.features is not None and (both := [n for n in features.columns if n in taken]):
+        raise InputError(
+            f"Column {some(both)} is named as a feature and as target, site or person: it can only be one."
+        )
+    X = features.drop(columns=[c for c in features.columns if c in taken])
+    notes += _missing_note(X, y)
+    data = Dataset(
+        X.set_axis(index),
+        None if y is None else y.set_axis(index),
+        None if groups is None else groups.set_axis(index),
+        None if site is None else site.set_axis(index),
+        covariates.set_axis(index) if read else None,
+        description,
+        tuple(dict.fromkeys(notes)),
+        part.doubts,
+        {name: part.original_names.get(name, name) for name in X.columns},
+        part.measure,
+    )
+    return _complete(data, part.path) if roles.complete_rows else data
+
+
+def _complete(data: Dataset, path: str) -> Dataset:
+    kept = data.without_missing()
+    if not len(kept):
+        raise InputError(f"No row of {path!r} is complete: leave out columns with gaps with drop=.")
+    lost = len(data) - len(kept)
+    said = f"{lost} of {len(data)} rows are not complete and were left out."
+    return replace(kept, notes=(*data.notes, said)) if lost else kept
+
+
+def _auto(name: str | None, candidates: Sequence[str], columns: Collection[str]) -> str | None:
+    if name != AUTO or AUTO in columns:
+        return name
+    return next((found for candidate in candidates if (found := find(candidate, columns)) is not None), None)
+
+
+def _people(part: TablePart, person: pd.Series[Any] | None) -> pd.Series[Any] | None:
+    """Return the person of each row: as named, else from the id; a row without one is a person of its own."""
+    if person is None and PERSON in part.facts.columns:
+        person = part.facts[PERSON].map(person_of)
+    if person is not None:
+        label = as_text(person)
+        own = pd.Series([f"row {i + 1}" for i in range(len(label))], index=label.index)
+        return label.where(label.notna(), own).rename("person")
+    if part.ids is None:
+        return None
+    return part.ids.map(person_of).rename("person")
+
+
+def _chosen(part: TablePart, roles: ColumnRoles) -> pd.DataFrame:
+    """The features, without those dropped, in the order of the atlas."""
+    features, original = part.features, part.original_names
+    unknown = [n for n in roles.drop if n not in features and n not in original.values() and n not in part.facts]
+    if unknown:
+        every = [*features.columns, *part.facts.columns]
+        raise InputError(
+            f"There is no column {unknown[0]!r}{did_you_mean(unknown[0], every)}: drop= must name one of the table's "
+            f"columns ({some(every)})."
+        )
+    if roles.features is not None:
+        twice = sorted({n for n in roles.features if list(roles.features).count(n) > 1})
+        if twice:
+            raise InputError(f"Column {some(twice)} stands more than once in features: name it once.")
+        called = {old: new for new, old in original.items()}
+        wanted = [called.get(n, n) for n in roles.features]
+        missing = [n for n in wanted if n not in features.columns and n not in part.facts.columns]
+        _refuse_half(missing, part)
+        if missing:
+            raise InputError(
+                f"Table {part.path!r} has no column {some(missing)} ({len(missing)} of {len(roles.features)} are "
+                f"missing){did_you_mean(missing[0], features.columns)}: add them or rename the table's columns."
+            )
+        for n in wanted:
+            if n not in features.columns:
+                features = features.join(numeric(part.facts[[n]], part.source(n), DROPPABLE)[0])
+        return features[wanted]
+    dropped = [n for n in features.columns if n in roles.drop or original.get(n) in roles.drop]
+    features = features.drop(columns=dropped) if dropped else features
+    if part.format in OF_REGIONS:
+        kept: list[str] = list(reduce_regions({str(n): str(n) for n in features.columns}, roles.regions))
+        kept.sort(key=_atlas_order)
+        return features[kept]
+    if roles.regions != "all":
+        raise InputError(f"regions={roles.regions!r} needs a table of cortical regions, and {part.path!r} is none.")
+    return features
+
+
+def _refuse_half(missing: list[str], part: TablePart) -> None:
+    """All that is missing is of one hemisphere: its table was forgotten."""
+    sides = {name[:2] for name in missing}
+    if part.format in OF_REGIONS and len(missing) > 1 and len(sides) == 1 and sides <= set(HEMISPHERES):
+        side = HEMISPHERES[sides.pop()]
+        raise InputError(
+            f"The {side} hemisphere is missing in {part.path!r} ({len(missing)} columns, {some(missing)}): give its "
+            "table, too."
+        )
+
+
+_ORDER = {region: position for position, region in enumerate([*DESIKAN, *DESTRIEUX])}
+
+
+def _atlas_order(name: str) -> tuple[str, int, str]:
+    region = parse_region(name)
+    return ("", 0, name) if region is None else (region.side, _ORDER[region.region], name)
+
+
+def _at_most(n: int, notes: list[str]) -> list[str]:
+    return (
+        notes if len(notes) <= n else [*notes[: n - 1], f"{len(notes) - n + 1} more columns were read in such a way."]
+    )
+
+
+def _missing_note(X: pd.DataFrame, y: pd.Series[Any] | None) -> list[str]:
+    """Missing values by column, the worst first."""
+    counts = X.isna().sum()
+    counts = counts[counts > 0].sort_values(ascending=False, kind="stable")
+    notes = []
+    if len(counts):
+        listed = ", ".join(f"{shown(name)} {count}" for name, count in counts.iloc[:3].items())
+        more = f" and {len(counts) - 3} columns more" if len(counts) > 3 else ""
+        rows = int(X.isna().any(axis=1).sum())
+        notes.append(f"Values are missing in {rows} of {len(X)} rows: {listed}{more}.")
+    if y is not None and y.isna().any():
+        notes.append(f"Target {shown(str(y.name))} is missing in {int(y.isna().sum())} of {len(y)} rows.")
+    return notes

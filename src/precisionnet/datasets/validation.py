@@ -1,0 +1,268 @@
+"""Whether features and target can be used for a fit, and what kind of target it is.
+
+A parameter is written ``name=`` in every sentence, as in all of the library; the command line turns it into its option.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from precisionnet.datasets.dataset import Dataset
+from precisionnet.errors import InputError, shown, some
+from precisionnet.linalg import LARGEST
+from precisionnet.types import TaskName
+
+MIN_ROWS = 10
+"""Fewer cannot be split into rows to learn from and rows to test."""
+SMALLEST_SPREAD = 1e-100
+FEW_CLASSES = 10
+"""A whole-numbered target with at most this many different values is taken for classes."""
+
+
+def refuse_unusable(data: Dataset, *, missing: str = "error") -> tuple[pd.DataFrame, pd.Series[Any]]:
+    """Refuse what no model can be fitted to, and return features and target in plain types.
+
+    Features must be finite, at least two, none constant and none twice; the target must be known in every row.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows with a target.
+    missing : str, default="error"
+        The parameter of the estimators. With anything but "error" they fill in missing features themselves.
+
+    Returns
+    -------
+    X : pandas.DataFrame
+        The features.
+    y : pandas.Series
+        The target in NumPy's types.
+
+    Raises
+    ------
+    InputError
+        Something cannot be used. The sentence names the column and says what to do.
+
+    Examples
+    --------
+    >>> from precisionnet.datasets import make_gaussian_regression
+    >>> X, y = refuse_unusable(make_gaussian_regression(20, 3, random_state=0))
+    >>> X.shape, len(y)
+    ((20, 3), 20)
+    """
+    X, y = data.X, data.y
+    if y is None:
+        raise InputError("There is no target: name one with target=, or give the data set a y.")
+    if y.isna().any():
+        raise InputError(
+            f"Target {shown(str(y.name))} is missing in {int(y.isna().sum())} of {len(y)} rows (row {_first(y.isna())} "
+            "is the first; empty cells, NA, n/a, None, nan and -9999 count as missing): leave those rows out with "
+            "complete_rows=True."
+        )
+    y = _plain(y)
+    if pd.api.types.is_float_dtype(y.dtype) and not np.isfinite(y.to_numpy()).all():
+        raise InputError(
+            f"Target {shown(str(y.name))} holds infinity (row {_first(np.isinf(y))}): remove or correct that row."
+        )
+    if X.shape[1] < 2:
+        left = "only one feature column is" if X.shape[1] == 1 else "no feature column is"
+        raise InputError(
+            f"Beside target {shown(str(y.name))} {left} left: a graph needs at least two; add columns or use a plain "
+            "regression."
+        )
+    named = X.rename(columns=dict(data.original_names))  # sentences use the names of the file, as drop= does
+    refuse_bad_numbers(named, missing=missing)
+    _refuse_useless(named)
+    return X, y
+
+
+def refuse_bad_numbers(X: pd.DataFrame, *, missing: str = "error", droppable: bool = True) -> None:
+    """Refuse missing, infinite and huge values and what is no real number, by column and row.
+
+    Parameters
+    ----------
+    X : pandas.DataFrame
+        The features.
+    missing : str, default="error"
+        The parameter of the estimators. With anything but "error" missing values are fine.
+    droppable : bool, default=True
+        Whether the sentence offers to leave the column out: in a fit one may, in a prediction one may not.
+
+    Raises
+    ------
+    InputError
+        The first such column, its first row, and what to do.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> refuse_bad_numbers(pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, float("inf")]}))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    precisionnet.errors.InputError: Column 'b' holds infinity in 1 of 2 rows (row 2 is the first): ...
+    """
+    for name, column in X.items():
+        if not pd.api.types.is_numeric_dtype(column.dtype) or column.dtype.kind == "c":
+            what = (
+                "complex numbers" if column.dtype.kind == "c" else f"{shown(column.iloc[0])}" if len(column) else "text"
+            )
+            way = f"leave it out with drop=[{shown(name)}], or correct it" if droppable else "correct it"
+            raise InputError(f"Column {shown(str(name))} holds {what}, not real numbers: {way}.")
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        kinds = {
+            "is missing (NaN)": np.isnan(values) & (missing == "error"),
+            "holds infinity": np.isinf(values),
+            f"holds values beyond {LARGEST:g}": np.abs(values) > LARGEST,
+        }
+        for what, bad in kinds.items():
+            if bad.any():
+                ways = [f"leave it out with drop=[{shown(name)}]", "correct it"] if droppable else []
+                if what.startswith("is missing"):
+                    ways.append(
+                        "let missing='median' fill it in or complete_rows=True leave those rows out"
+                        if droppable
+                        else "fit with missing='median'"
+                    )
+                where = f"in {int(bad.sum())} of {len(values)} rows (row {_first(bad)} is the first)"
+                raise InputError(f"Column {shown(str(name))} {what} {where}: {_or(ways or ['correct it'])}.")
+
+
+def _or(ways: Sequence[str]) -> str:
+    return ways[0] if len(ways) == 1 else f"{', '.join(ways[:-1])}, or {ways[-1]}"
+
+
+def _plain(y: pd.Series[Any]) -> pd.Series[Any]:
+    """The target in NumPy's types: nullable integers and booleans among them."""
+    kind = y.dtype.kind
+    if pd.api.types.is_extension_array_dtype(y.dtype) and kind in "biuf":
+        return y.astype({"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}[kind])
+    return y
+
+
+def guess_task(y: pd.Series[Any]) -> TaskName:
+    """Guess what kind of target this is: text, booleans and few whole numbers are classes, other numbers are not.
+
+    Parameters
+    ----------
+    y : pandas.Series
+        The target, nothing missing.
+
+    Returns
+    -------
+    {"regression", "classification"}
+        The task.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> guess_task(pd.Series(["control", "patient"])), guess_task(pd.Series([20.5, 31.0, 44.2]))
+    ('classification', 'regression')
+    """
+    _refuse_complex(y)
+    if not pd.api.types.is_numeric_dtype(y.dtype) or pd.api.types.is_bool_dtype(y.dtype):
+        return "classification"
+    whole = bool((y == np.floor(y)).all())
+    return "classification" if whole and y.nunique() <= FEW_CLASSES else "regression"
+
+
+def check_target(y: pd.Series[Any], task: TaskName) -> pd.Series[Any]:
+    """Return the target as the task needs it, or refuse it.
+
+    Parameters
+    ----------
+    y : pandas.Series
+        The target, nothing missing.
+    task : {"regression", "classification"}
+        Regression needs numbers that vary, classification at least two classes of three rows each.
+
+    Returns
+    -------
+    pandas.Series
+        Numbers as float64, or labels.
+
+    Raises
+    ------
+    InputError
+        The target does not fit the task. The sentence names it and says what to do.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> check_target(pd.Series([20, 31, 44], name="age"), "regression").dtype
+    dtype('float64')
+    """
+    name = str(y.name)
+    _refuse_complex(y)
+    if pd.api.types.is_datetime64_any_dtype(y.dtype):
+        raise InputError(f"Target {shown(name)} holds dates: turn them into a number, such as years, or name another.")
+    if task == "regression":
+        if not pd.api.types.is_numeric_dtype(y.dtype) or pd.api.types.is_bool_dtype(y.dtype):
+            raise InputError(
+                f"Target {shown(name)} holds {shown(str(y.iloc[0]))}, not numbers: use task='classification', or "
+                "name a column of numbers."
+            )
+        if (y.abs() > LARGEST).any():
+            raise InputError(
+                f"Target {shown(name)} holds values beyond {LARGEST:g} (row {_first(y.abs() > LARGEST)}): rescale it."
+            )
+        if y.min() < y.max() and not float(y.std()) > SMALLEST_SPREAD:
+            raise InputError(f"Target {shown(name)} varies by no more than {float(y.std()):.1g}: rescale it.")
+        if y.nunique() < 2:
+            raise InputError(
+                f"Target {shown(name)} is always {y.iloc[0]!s}: there is nothing to predict; name another target."
+            )
+        return y.astype(np.float64)
+    if y.dtype.kind not in "biuf":
+        y = y.astype(str).str.strip()
+    counts = y.value_counts()
+    if len(counts) < 2:
+        raise InputError(
+            f"Target {shown(name)} has only one class ({counts.index[0]!s}), and two are needed: name another target."
+        )
+    if len(counts) > max(FEW_CLASSES, len(y) // 5):
+        raise InputError(
+            f"Target {shown(name)} has {len(counts)} different values in {len(y)} rows: too many for classes; use "
+            "task='regression' if it is a number, or name another target."
+        )
+    rare = [str(value) for value, count in counts.items() if count < 3]
+    if rare:
+        raise InputError(
+            f"Class {some(rare)} of target {shown(name)} has fewer than 3 rows: too few for training, validation and "
+            "test; merge it with another class or remove its rows."
+        )
+    return y
+
+
+def _refuse_complex(y: pd.Series[Any]) -> None:
+    if y.dtype.kind == "c":
+        raise InputError(f"Target {shown(str(y.name))} holds complex numbers: give real numbers or labels.")
+
+
+def _refuse_useless(X: pd.DataFrame) -> None:
+    empty = [name for name in X.columns if X[name].isna().all()]
+    if empty:
+        raise InputError(f"Column {some(empty)} has no value at all: leave it out with drop=[{shown(empty[0])}].")
+    constant = [name for name in X.columns if X[name].min() == X[name].max()]
+    if constant:
+        raise InputError(
+            f"Column {some(constant)} is constant: it carries no information; leave it out with "
+            f"drop=[{', '.join(shown(name) for name in constant[:3])}]."
+        )
+    values = np.ascontiguousarray(X.to_numpy().T)
+    seen: dict[bytes, str] = {}
+    for name, column in zip(X.columns, values, strict=True):
+        first = seen.setdefault(column.tobytes(), name)
+        if first != name:
+            raise InputError(
+                f"Column {shown(name)} repeats column {shown(first)}: the graph could not tell them apart; leave it "
+                f"out with drop=[{shown(name)}]."
+            )
+
+
+def _first(mask: Any) -> int:
+    """Row number as a person counts: the first row under the header is 1."""
+    return int(np.flatnonzero(np.asarray(mask))[0]) + 1

@@ -1,0 +1,219 @@
+"""A fitted model: one frozen object that holds all of it.
+
+Estimators expose it, files write and read it, predictions are made from it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+
+from precisionnet.errors import InputError
+from precisionnet.estimators.checks import Rows
+from precisionnet.estimators.intervals import Calibration
+from precisionnet.estimators.rows import Scaler, fill
+from precisionnet.estimators.targets import Target
+from precisionnet.parameters import Settings
+from precisionnet.threads import limited_threads
+from precisionnet.types import FloatArray, IndexArray
+
+PREDICTED_AT_ONCE = 2**19, 8192
+"""Numbers in a layer's output, and rows, that a forward pass takes at most.
+
+Memory does not grow with the table, and what a layer made is still in the cache when the next one takes it.
+"""
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Predictions of the rows given to fit, each by the network that left it out.
+
+    Parameters
+    ----------
+    row_ids : ndarray of shape (n_samples,)
+        Index of the table given to fit.
+    prediction : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Numbers, or probabilities; NaN for rows that no network left out.
+    errors : dict
+        Errors on these rows by the attribute that shows them; NaN where there are none.
+    """
+
+    row_ids: Any
+    prediction: FloatArray
+    errors: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """All that a fitted model is.
+
+    Parameters
+    ----------
+    settings : Settings
+        The values it was fitted with.
+    column_names : tuple of str or None
+        The table's own names, where it had any.
+    target_name : str or None
+        Name of the target, where it had one.
+    target : Target
+        What is predicted, and what an output means.
+    scaler : Scaler
+        Of the features.
+    medians : ndarray of shape (n_features,) or None
+        What takes the place of a missing value.
+    n_missing : ndarray of shape (n_features,)
+        Missing values per column in the rows given to fit.
+    n_rows : dict
+        Rows given for ``training`` and ``validation``.
+    covariance : ndarray of shape (n_features, n_features)
+        Sample covariance of the scaled training rows.
+    precision : ndarray of shape (n_features, n_features)
+        Sparse precision theta.
+    task_precision : ndarray of shape (n_features, n_features)
+        Task-aware precision: the members' mean.
+    member_matrices : ndarray of shape (n_members, n_features, n_features)
+        What each network runs on, not scaled.
+    scale : float
+        What these are divided by.
+    networks : tuple of nn.Module
+        One network per member: float64, evaluation mode, on the CPU.
+    l1_penalty : float
+        The penalty that was used.
+    spectral_bound : float
+        The bound that was used.
+    history : DataFrame
+        One row per epoch.
+    best_epoch : int
+        The epoch that was kept.
+    out_of_fold : OutOfFold
+        Predictions of rows by networks that left them out.
+    calibration : Calibration or None
+        Errors that intervals are made of; None where no rows were kept from training.
+    folds : tuple of ndarray
+        Training rows that each member left out.
+    rows_hash : str
+        Hash of the training rows: folds are reused by a warm start on the same rows only.
+    """
+
+    settings: Settings
+    column_names: tuple[str, ...] | None
+    target_name: str | None
+    target: Target
+    scaler: Scaler
+    medians: FloatArray | None
+    n_missing: IndexArray
+    n_rows: dict[str, int]
+    covariance: FloatArray
+    precision: FloatArray
+    task_precision: FloatArray
+    member_matrices: FloatArray
+    scale: float
+    networks: tuple[nn.Module, ...]
+    l1_penalty: float
+    spectral_bound: float
+    history: pd.DataFrame
+    best_epoch: int
+    out_of_fold: OutOfFold
+    calibration: Calibration | None
+    folds: tuple[IndexArray, ...]
+    rows_hash: str
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.precision)
+
+    @property
+    def shifts(self) -> FloatArray:
+        """The matrix each network runs on, scaled as it uses it."""
+        return self.member_matrices / self.scale
+
+    def outputs(
+        self, X: Rows, made: Callable[[FloatArray], FloatArray], members: IndexArray | None = None
+    ) -> FloatArray:
+        """Predict rows, some at a time.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features), or NumberRows
+            Checked rows in the table's units, NaN where a value is missing.
+        made : callable
+            What is kept of the networks' outputs on some rows, (n_members, n_rows, n_outputs): an array whose last or
+            only axis of rows is the first one.
+        members : ndarray of int, optional
+            Which networks predict; all by default.
+
+        Returns
+        -------
+        ndarray
+            What ``made`` returned, for all rows.
+        """
+        device = prediction_device(self.settings.device)
+        chosen = range(len(self.networks)) if members is None else members
+        networks = [self.networks[i] for i in chosen]
+        if device.type != "cpu":
+            networks = [copy.deepcopy(network).to(device) for network in networks]
+        shifts = [torch.from_numpy(self.member_matrices[i] / self.scale).to(device) for i in chosen]
+        numbers, most = PREDICTED_AT_ONCE
+        step = min(max(numbers // (self.n_features * self.settings.widest), 1), most)
+        result: FloatArray | None = None
+        with limited_threads(1, wait=False), torch.no_grad():
+            for begin in range(0, max(len(X), 1), step):
+                part = X[begin : begin + step]
+                part = part if self.medians is None else fill(part, self.medians)
+                x = torch.from_numpy(self.scaler.transform(part)).unsqueeze(-1).to(device)
+                pairs = zip(networks, shifts, strict=True)
+                kept = made(torch.stack([network(x, shift) for network, shift in pairs]).cpu().numpy())
+                if result is None:
+                    result = np.empty((len(X), *kept.shape[1:]))
+                if not np.isfinite(kept).all():
+                    row = begin + int(np.argmin(np.isfinite(kept.reshape(len(kept), -1)).all(axis=1)))
+                    raise InputError(
+                        f"The prediction of row {row} is not finite: its values are too far from those that the model "
+                        "was fitted on; correct or drop the row."
+                    )
+                result[begin : begin + len(part)] = kept
+        assert result is not None
+        return result
+
+    def mean_output(self, X: Rows) -> FloatArray:
+        """Return the members' mean output, (n_samples, n_outputs).
+
+        Of classes that is the geometric mean of their probabilities, in which a member that is not sure has little say.
+        """
+        return self.outputs(X, lambda output: output.mean(axis=0))
+
+
+def training_device(name: str) -> torch.device:
+    """Return the device by name; ``auto`` is a GPU where there is one."""
+    if name == "auto":
+        has_mps = torch.backends.mps.is_available()
+        name = "cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise InputError(
+            f"device={name!r} cannot be used here ({str(error).splitlines()[0]}): set device='cpu', or 'auto' to take "
+            "a GPU where there is one."
+        ) from error
+    return device
+
+
+def prediction_device(name: str) -> torch.device:
+    """Return the device that predicts: the one of training where it has float64 and is here, the CPU otherwise."""
+    if name == "cpu":
+        return torch.device("cpu")
+    try:
+        device = training_device(name)
+        torch.zeros(1, device=device, dtype=torch.float64).cpu()
+    except (InputError, RuntimeError, TypeError, NotImplementedError):
+        return torch.device("cpu")
+    return device

@@ -1,0 +1,198 @@
+"""From what a user gives to ``fit`` to training data: checked, canonical, split and scaled.
+
+Everything that a fit learns of the rows before training starts is here, and comes from the training rows alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_consistent_length, check_random_state, get_tags
+from sklearn.utils.validation import validate_data
+
+from precisionnet.errors import InputError
+from precisionnet.estimators.checks import (
+    check_split,
+    group_codes,
+    names_of,
+    refuse_bad_values,
+    refuse_empty_columns,
+    refuse_few_rows,
+    refuse_text_columns,
+    warn_about_columns,
+    warn_about_scale,
+)
+from precisionnet.estimators.rows import Scaler, Table, canonical, is_constant, medians, split_validation
+from precisionnet.estimators.targets import (
+    ClassTarget,
+    NumberTarget,
+    Target,
+    checked_numbers,
+    class_numbers,
+    classes_of,
+)
+from precisionnet.parameters import Settings
+from precisionnet.precision import sample_covariance
+from precisionnet.types import FloatArray, IndexArray, TaskName
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """All that training sees of a table."""
+
+    training: Table
+    """Canonical rows to learn from, gaps filled, in the table's units."""
+    validation: Table | None
+    """Rows to choose the epoch on, where some were set aside."""
+    target: Target
+    scaler: Scaler
+    """Of the features."""
+    emp_cov: FloatArray
+    """Covariance of the scaled training rows."""
+    column_names: tuple[str, ...] | None
+    """The table's own, where it had any."""
+    target_name: str | None
+    row_ids: Any
+    """Index of the rows given to fit."""
+    places: IndexArray
+    """Which canonical row each given row became; -1 for a row without weight."""
+    medians: FloatArray | None
+    n_missing: IndexArray
+    n_rows: dict[str, int]
+    """Rows given to fit on each side."""
+    rng: np.random.RandomState
+    """Generator of the fit, with the draws of the split behind it."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.training.X.shape[1]
+
+    @property
+    def strata(self) -> FloatArray | None:
+        """Class of each training row."""
+        return self.training.y if isinstance(self.target, ClassTarget) else None
+
+
+def prepare(
+    estimator: Any,
+    task: TaskName,
+    settings: Settings,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    X_val: Any = None,
+    y_val: Any = None,
+    groups: Any = None,
+    random_state: Any = None,
+) -> TrainingData:
+    """Check, order, split and scale what was given to ``fit``; ``estimator`` only tells its tags."""
+    if (X_val is None) != (y_val is None):
+        raise InputError("X_val and y_val belong together: give both, or neither.")
+    target_name = str(y.name) if isinstance(y, pd.Series) and y.name is not None else None
+    row_ids = X.index.to_numpy() if isinstance(X, pd.DataFrame) else None
+    notes = _notes_of_columns(estimator)
+    values, labels = _checked(notes, X, y, task, settings, reset=True)
+    weight = _checked_weight(sample_weight, values)
+    classes = classes_of(labels, weight) if task == "classification" else None
+    encoded = checked_numbers(labels) if classes is None else class_numbers(labels, classes, weight)
+    table, places = canonical(values, encoded, weight, group_codes(groups, len(values)))
+    refuse_few_rows(len(table))
+    rng = check_random_state(random_state)
+    validation: Table | None
+    if X_val is None:
+        strata = None if classes is None else table.y
+        training, validation = split_validation(table, settings.validation_fraction, strata, rng)
+    else:
+        others, other_labels = _checked(notes, X_val, y_val, task, settings, reset=False)
+        coded = checked_numbers(other_labels) if classes is None else class_numbers(other_labels, classes)
+        training, validation = table, canonical(others, coded, np.ones(len(others)))[0]
+    check_split(len(training), 0 if validation is None else len(validation), settings.validation_fraction)
+    n_training = int(np.isin(places, training.place).sum())
+    n_validation = len(X_val) if X_val is not None else int((places >= 0).sum()) - n_training
+    names = getattr(notes, "feature_names_in_", None)
+    column_names = None if names is None else tuple(str(name) for name in names)
+    shown_names = names_of(column_names, values.shape[1])
+    middle = None
+    if settings.missing == "median":
+        refuse_empty_columns(training.X, shown_names)
+        middle = medians(training.X, training.weight)
+        training = training.filled(middle)
+        validation = None if validation is None else validation.filled(middle)
+    scaler = Scaler.fit(training.X, training.weight, settings.standardize)
+    target: Target
+    if classes is None:
+        spread = Scaler.fit(training.y, training.weight, settings.standardize_target)
+        target = NumberTarget(spread, settings.loss)
+    else:
+        target = ClassTarget(classes)
+    return TrainingData(
+        training,
+        validation,
+        target,
+        scaler,
+        _covariance(training, scaler, shown_names, settings),
+        column_names,
+        target_name,
+        np.arange(len(values)) if row_ids is None else row_ids,
+        places,
+        middle,
+        np.isnan(values).sum(axis=0),
+        {"training": n_training, "validation": n_validation},
+        rng,
+    )
+
+
+def _notes_of_columns(estimator: Any) -> Any:
+    """Return what scikit-learn's checks note the columns on: a fit that fails leaves nothing on the estimator."""
+    tags = get_tags(estimator)
+    return type(type(estimator).__name__, (BaseEstimator,), {"__sklearn_tags__": lambda _: tags})()
+
+
+def _checked(
+    estimator: Any, X: Any, y: Any, task: TaskName, settings: Settings, *, reset: bool
+) -> tuple[FloatArray, Any]:
+    refuse_text_columns(X)
+    X, y = validate_data(
+        estimator, X, y, dtype=np.float64, ensure_all_finite=False, reset=reset, y_numeric=task == "regression"
+    )
+    names = getattr(estimator, "feature_names_in_", None)
+    refuse_bad_values(X, names_of(names, X.shape[1]), settings.missing)
+    return X, y
+
+
+def _checked_weight(sample_weight: Any, X: FloatArray) -> FloatArray:
+    """Return one number >= 0 per row; 1 where nothing is given."""
+    if sample_weight is None:
+        return np.ones(len(X))
+    weight: FloatArray
+    if np.isscalar(sample_weight):
+        weight = np.full(len(X), float(sample_weight))  # type: ignore[arg-type]
+    else:
+        weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if weight.ndim != 1:
+        raise InputError(f"sample_weight must be 1D array or scalar, got shape {weight.shape}: one number per row.")
+    check_consistent_length(X, weight)
+    if not weight.any():
+        raise InputError("Sample weights must contain at least one non-zero number: sample_weight is zero everywhere.")
+    if (weight < 0).any():
+        raise InputError("Negative values in data passed to `sample_weight`: a row counts 0 times or more.")
+    return weight
+
+
+def _covariance(training: Table, scaler: Scaler, names: list[str], settings: Settings) -> FloatArray:
+    emp_cov = sample_covariance(scaler.transform(training.X), training.weight)
+    # A constant column has no variance, or rounding's: as a node of ordinary variance it stays without edges.
+    constant = np.flatnonzero(is_constant(training.X, training.weight))
+    others = np.delete(np.diag(emp_cov), constant)
+    emp_cov[constant] = emp_cov[:, constant] = 0.0
+    emp_cov[constant, constant] = others.mean() if len(others) else 1.0
+    warn_about_columns(emp_cov, constant, names, len(training))
+    if not settings.standardize:
+        warn_about_scale(emp_cov)
+    return emp_cov

@@ -1,0 +1,149 @@
+"""What is predicted: a number or a class. How it becomes a tensor, what is lost on it, and what an output means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.special import log_softmax, softmax
+from sklearn.utils.multiclass import check_classification_targets
+from torch import Tensor
+from torch.nn.functional import cross_entropy, huber_loss
+
+from precisionnet.errors import InputError, some
+from precisionnet.estimators.rows import Scaler
+from precisionnet.linalg import LARGEST
+from precisionnet.types import FloatArray
+
+HUBER = 0.5
+"""Errors beyond half a standard deviation of the target count by their size, smaller ones by their square."""
+
+LOSSES: dict[str, Callable[[Tensor], Tensor]] = {
+    "absolute": torch.abs,
+    "huber": lambda error: huber_loss(error, torch.zeros_like(error), reduction="none", delta=HUBER),
+    "squared": torch.square,
+}
+
+
+@dataclass(frozen=True)
+class NumberTarget:
+    """A number, in standard units while the networks learn.
+
+    Parameters
+    ----------
+    scaler : Scaler
+        Mean and standard deviation of the training rows.
+    loss : {"absolute", "huber", "squared"}
+        What is lost on an error in standard units.
+    """
+
+    scaler: Scaler
+    loss: str
+    n_outputs = 1
+
+    def tensor(self, y: FloatArray) -> Tensor:
+        """Return the target as the networks learn it."""
+        return torch.from_numpy(self.scaler.transform(y))
+
+    def task_loss(self, output: Tensor, y: Tensor, weight: Tensor) -> Tensor:
+        """L_task of the paper: the weighted mean over the rows, of each member where several come."""
+        return (weight * LOSSES[self.loss](output[..., 0] - y)).sum(dim=-1) / weight.sum(dim=-1)
+
+    def metric(self, output: Tensor, y: Tensor, weight: Tensor) -> float:
+        """Mean absolute error in the target's units."""
+        error = (weight * (output[:, 0] - y).abs()).sum() / weight.sum()
+        return float(error) * float(self.scaler.scale)
+
+    def meaning(self, output: FloatArray) -> FloatArray:
+        """Return outputs (..., 1) in the target's units, (...)."""
+        return self.scaler.inverse(output[..., 0])
+
+    def errors_out_of_bag(self, output: FloatArray, y: FloatArray, weight: FloatArray) -> dict[str, float]:
+        """Return the errors on rows left out, by the attribute that shows them."""
+        return {"oob_mae_": float(np.average(np.abs(self.meaning(output) - y), weights=weight)) if len(y) else np.nan}
+
+
+@dataclass(frozen=True)
+class ClassTarget:
+    """One of several classes.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Labels, sorted.
+    """
+
+    classes: Any
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    def tensor(self, y: FloatArray) -> Tensor:
+        """Return the classes' numbers."""
+        return torch.from_numpy(y.astype(np.int64))
+
+    def task_loss(self, output: Tensor, y: Tensor, weight: Tensor) -> Tensor:
+        """Cross-entropy: the weighted mean over the rows, of each member where several come."""
+        surprise = cross_entropy(output.movedim(-1, 1), y, reduction="none")  # its classes are the second axis
+        return (weight * surprise).sum(dim=-1) / weight.sum(dim=-1)
+
+    def metric(self, output: Tensor, y: Tensor, weight: Tensor) -> float:
+        """Accuracy."""
+        return float((weight * (output.argmax(dim=1) == y)).sum() / weight.sum())
+
+    def meaning(self, output: FloatArray) -> FloatArray:
+        """Return probabilities from logits, (..., n_classes)."""
+        probabilities: FloatArray = softmax(output, axis=-1)
+        return probabilities
+
+    def errors_out_of_bag(self, output: FloatArray, y: FloatArray, weight: FloatArray) -> dict[str, float]:
+        """Return the errors on rows left out, by the attribute that shows them."""
+        if not len(y):
+            return {"oob_log_loss_": np.nan, "oob_accuracy_": np.nan}
+        true = y.astype(np.intp)
+        surprise = -log_softmax(output, axis=1)[np.arange(len(output)), true]
+        return {
+            "oob_log_loss_": float(np.average(surprise, weights=weight)),
+            "oob_accuracy_": float(np.average(output.argmax(axis=1) == true, weights=weight)),
+        }
+
+
+Target = NumberTarget | ClassTarget
+
+
+def checked_numbers(y: Any) -> FloatArray:
+    """Return a regression target as float64."""
+    target = np.asarray(y, dtype=np.float64)
+    if (np.abs(target) > LARGEST).any():
+        raise InputError(f"The target holds values beyond {LARGEST:g}, whose squares cannot be added up: rescale it.")
+    return target
+
+
+def classes_of(y: Any, weight: FloatArray) -> Any:
+    """Return the labels of the rows that carry weight, sorted; at least two."""
+    check_classification_targets(y)
+    try:
+        classes = np.unique(np.asarray(y)[weight > 0])
+    except TypeError as error:
+        raise InputError("The target mixes labels of different types, such as text and numbers: use one.") from error
+    if len(classes) < 2:
+        raise InputError(
+            f"The target has only one class ({classes[0]!s}): a classifier needs at least two classes; "
+            "check the target column or the rows that were selected."
+        )
+    return classes
+
+
+def class_numbers(y: Any, classes: Any, weight: FloatArray | None = None) -> FloatArray:
+    """Return each label's number; a label that is none of ``classes`` is refused, unless its row has no weight."""
+    known = np.isin(y, classes) if weight is None else np.isin(y, classes) | (weight == 0)
+    if not known.all():
+        unknown = sorted(set(np.asarray(y)[~known].tolist()), key=str)
+        raise InputError(f"y_val holds classes that y has not: {some(unknown)}; leave those rows out.")
+    # A label that only stands in rows without weight may fall off the end; those rows are dropped anyway.
+    return np.minimum(np.searchsorted(classes, y), len(classes) - 1).astype(np.float64)

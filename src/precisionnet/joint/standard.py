@@ -1,0 +1,372 @@
+"""The standard recipe: several networks, mini-batch by mini-batch, as a policy of the trainer.
+
+How it differs from Algorithm 1, each point measured in ``docs/decisions/0009-recipe.md``:
+
+- Steps 2 and 3 are taken together: one backward pass gives the gradients of the weights and of theta_task;
+- mini-batches, a learning rate that falls along a cosine, and noise on the features;
+- Step 1 every few epochs;
+- the mean of several members predicts. A member has its own first weights, order of rows, noise, matrices and rows left
+  out, all drawn from its own seed.
+
+Members of one shape are trained as stacks of at most ``STACKED``, so that a product serves several of them. Which
+members share a stack depends on the members alone: with ``n_jobs`` whole stacks go to workers, and the numbers are the
+same to the last bit. What couples the stacks comes back from the workers: the epoch that is kept is chosen from the
+rows and states of all epochs, and while a graph thins out its edges are exchanged after every epoch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from joblib import Parallel, delayed, effective_n_jobs
+from torch import Tensor, nn
+
+from precisionnet.joint.adam import Adam, add_l2_gradient
+from precisionnet.joint.matrices import MATRICES, Fixed
+from precisionnet.joint.problem import JointProblem, Start, TensorRows, Tensors, l2_norm_squared
+from precisionnet.joint.pruning import ENDS, Pruned, edges_kept, thinned
+from precisionnet.joint.trainer import HistoryRow, Snapshot, keep_freed_memory
+from precisionnet.linalg import count_zeros
+from precisionnet.nn import NetworkStack
+from precisionnet.threads import limited_threads
+from precisionnet.types import BoolArray, FloatArray, IndexArray, MethodName
+
+SMALLEST_BATCH, FEWEST_BATCHES = 16, 8
+"""A small table is cut into batches of 16 rows at least, and gone over until an epoch has eight of them."""
+
+GATHERED = 16
+"""Batches whose rows are taken out of the table together."""
+
+EPOCHS_AT_ONCE = 10
+"""Epochs a worker runs before it sends its stack back, where nothing couples it to others; an epoch takes as long as
+sending."""
+
+STACKED = 4
+"""Members trained as one; more would leave a second core nothing to do, fewer would pay for each operation alone."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One network, before training."""
+
+    network: nn.Module
+    kind: str
+    """Members of one kind have networks of one shape."""
+    rows: IndexArray
+    """What it learns from."""
+    left_out: IndexArray
+    """Training rows it never sees."""
+    seed: int
+    """Of the order of its rows and of its noise."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How members are trained."""
+
+    learning_rate: float
+    batch_size: int
+    max_epochs: int
+    theta_every: int
+    input_noise: float
+    sparse: bool = False
+    """End on a sparse graph: what ``joint`` does when that is what will predict."""
+
+    def rate(self, progress: float) -> float:
+        """Return the learning rate when a share of all steps is done."""
+        return self.learning_rate * 0.5 * (1.0 + math.cos(math.pi * progress))
+
+
+@dataclass(frozen=True)
+class StackEpoch:
+    """What an epoch of one stack leaves behind."""
+
+    theta: FloatArray
+    theta_task: FloatArray
+    networks: list[Tensors]
+    row: HistoryRow
+    validation_outputs: Tensor | None
+    """(members, rows, outputs) on the validation rows."""
+    felt: FloatArray | None
+    """How much the loss of each edge would be felt, where the graph thins out."""
+
+
+class MemberStack:
+    """Members of one shape in training; all of its state travels to a worker and back."""
+
+    def __init__(
+        self, problem: JointProblem, kind: type[Fixed], members: Sequence[Member], plan: Plan, start: Start
+    ) -> None:
+        like = problem.rows.x
+        self.network = NetworkStack([one.network for one in members]).to(like.device)
+        self.matrices = kind(problem.graph, start, len(members), like)
+        norm = float(np.linalg.norm(start.theta_task, 2))
+        self.scale = norm if problem.scale_shift else 1.0
+        """What the networks' shift is divided by: the norm of the start, for the whole fit and for predictions."""
+        # Adam's steps have the learning rate's length whatever the gradient's; the precision of features in large units
+        # is small, and must not be overrun by them.
+        self._step_unit = min(1.0, norm)
+        self._adam = Adam.of(self.network.parameters())
+        self._generators = [torch.Generator().manual_seed(one.seed) for one in members]
+        self._seeds = [torch.Generator().manual_seed(one.seed + 1) for one in members]
+        self._rows = [torch.from_numpy(one.rows) for one in members]
+        self._left_out = [torch.from_numpy(one.left_out) for one in members]
+        fewest = min(len(one.rows) for one in members)
+        self._batch = min(plan.batch_size, fewest, max(SMALLEST_BATCH, fewest // FEWEST_BATCHES))
+        self._batches = max(FEWEST_BATCHES, fewest // self._batch)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def resume(self, theta: FloatArray, theta_task: FloatArray, networks: Sequence[Tensors]) -> None:
+        """Go on from what members of the same shape came to."""
+        self.network.load_member_states(networks)
+        self.matrices.resume(theta, theta_task)
+
+    def left_out_weight(self, problem: JointProblem) -> float:
+        """Sum of the weights of the rows that members left out."""
+        return sum(float(problem.rows.weight[rows].sum()) for rows in self._left_out)
+
+    def epoch(
+        self, problem: JointProblem, validation: TensorRows | None, plan: Plan, epoch: int, support: BoolArray | None
+    ) -> StackEpoch:
+        """Take every member once over its rows."""
+        solve = epoch > 1 and (epoch - 1) % plan.theta_every == 0
+        self.matrices.begin((epoch - 1) / plan.max_epochs, solve=solve, support=support)
+        train_loss, train_metric = self._pass_over_rows(problem, plan, epoch)
+        theta, theta_task = self.matrices.snapshot()
+        networks = self.network.member_states()
+        held_loss, held_metric, outputs = self._held_out_scores(problem, validation, theta_task)
+        eigenvalues = np.linalg.eigvalsh(theta)
+        l2 = l2_norm_squared(list(self.network.penalised())) / len(self)
+        terms = [problem.objective(one, task, l2, train_loss) for one, task in zip(theta, theta_task, strict=True)]
+        row = {
+            "epoch": epoch,
+            **{name: float(np.mean([one[name] for one in terms])) for name in terms[0]},
+            "train_loss": train_loss,
+            "train_metric": train_metric,
+            "validation_loss": held_loss,
+            "validation_metric": held_metric,
+            "n_zeros": float(np.mean([count_zeros(one) for one in theta])),
+            "eigenvalue_min": float(eigenvalues.min()),
+            "eigenvalue_max": float(eigenvalues.max()),
+        }
+        felt = self.matrices.felt() if isinstance(self.matrices, Pruned) else None
+        return StackEpoch(theta, theta_task, networks, row, outputs, felt)
+
+    def _pass_over_rows(self, problem: JointProblem, plan: Plan, epoch: int) -> tuple[float, float]:
+        """Return the mean loss and metric of the batches as they were seen."""
+        penalised = list(self.network.penalised())
+        self.network.train()
+        losses, outputs, seen = [], [], []
+        order = torch.stack([self._order(i) for i in range(len(self))])
+        seeds = self._seeds_of_layers()
+        for first in range(0, self._batches, GATHERED):
+            last = min(first + GATHERED, self._batches)
+            rows = problem.rows[order[:, first * self._batch : last * self._batch]]
+            noisy = self._noisy(rows.x, plan)
+            for batch in range(first, last):
+                now = slice((batch - first) * self._batch, (batch - first + 1) * self._batch)
+                output = self.network(noisy[:, now], self.matrices.shift(self.scale), seeds[batch])
+                loss = problem.task_loss(output, rows.y[:, now], rows.weight[:, now])
+                loss.sum().backward()  # type: ignore[no-untyped-call]
+                add_l2_gradient(penalised, problem.l2_penalty)
+                rate = plan.rate(((epoch - 1) * self._batches + batch) / (plan.max_epochs * self._batches))
+                self._adam.step(rate)
+                self.matrices.step(rate * self._step_unit)
+                losses.append(loss.detach())
+                outputs.append(output.detach())
+            seen.append(rows)
+        metric = problem.metric(
+            torch.cat(outputs, dim=1).flatten(0, 1),
+            torch.cat([rows.y for rows in seen], dim=1).flatten(),
+            torch.cat([rows.weight for rows in seen], dim=1).flatten(),
+        )
+        return float(torch.stack(losses).double().mean()), metric
+
+    def _order(self, index: int) -> Tensor:
+        """Return the rows of an epoch's batches, side by side: shuffled, and as often as it takes."""
+        rows, generator = self._rows[index], self._generators[index]
+        whole = len(rows) // self._batch * self._batch
+        passes = -(-self._batches * self._batch // whole)
+        return torch.cat([rows[torch.randperm(len(rows), generator=generator)[:whole]] for _ in range(passes)])
+
+    def _seeds_of_layers(self) -> list[list[int] | None]:
+        """Return what the random layers of foreign networks draw from in each batch of an epoch, member by member."""
+        if not self.network.one_by_one:
+            return [None] * self._batches
+        draws = [torch.randint(2**62, (self._batches,), generator=generator) for generator in self._seeds]
+        return list(torch.stack(draws, dim=1).tolist())
+
+    def _noisy(self, x: Tensor, plan: Plan) -> Tensor:
+        if not plan.input_noise:
+            return x
+        noise = torch.empty(x.shape, dtype=x.dtype)
+        for part, generator in zip(noise, self._generators, strict=True):
+            part.normal_(generator=generator)
+        return x.add(noise.to(x.device), alpha=plan.input_noise)
+
+    @torch.no_grad()
+    def _held_out_scores(
+        self, problem: JointProblem, validation: TensorRows | None, theta_task: FloatArray
+    ) -> tuple[float, float, Tensor | None]:
+        """Loss and metric of the mean output on the validation rows, or of each member on what it left out."""
+        self.network.eval()
+        like = problem.rows.x
+        shift = torch.from_numpy(theta_task / self.scale).to(dtype=like.dtype).to(like.device)
+        outputs = None
+        if validation is not None:
+            rows = validation
+            outputs = self.network(rows.x.expand(len(self), *rows.x.shape), shift)
+            output = outputs.mean(dim=0)
+        elif any(len(rows) for rows in self._left_out):
+            # Members leave out a row more or less than others: all go through at once, the first row filling up.
+            known = torch.nn.utils.rnn.pad_sequence(self._left_out, batch_first=True)
+            every = self.network(problem.rows.x[known], shift)
+            output = torch.cat([one[: len(left)] for one, left in zip(every, self._left_out, strict=True)])
+            rows = problem.rows[torch.cat(self._left_out)]
+        else:
+            return np.nan, np.nan, None
+        loss = float(problem.task_loss(output, rows.y, rows.weight))
+        return loss, problem.metric(output, rows.y, rows.weight), outputs
+
+
+class StandardRecipe:
+    """Stacks of members advanced together; the epoch that is kept and a graph that thins out are common to all."""
+
+    patience: int | None = None
+
+    def __init__(
+        self,
+        problem: JointProblem,
+        method: MethodName,
+        members: Sequence[Member],
+        plan: Plan,
+        start: Start,
+        validation: TensorRows | None = None,
+        resume: Snapshot | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self._problem, self._plan, self._validation, self._n_jobs = problem, plan, validation, n_jobs
+        self.max_epochs = plan.max_epochs
+        self.remedy = f"look for outliers in the table, or lower learning_rate (now {plan.learning_rate:g})"
+        self._kind = Pruned if method == "joint" and plan.sparse else MATRICES[method]
+        self._note = start.note
+        groups = stacks_of(members)
+        self._stacks = [MemberStack(problem, self._kind, [members[i] for i in g], plan, start) for g in groups]
+        self._member_order = np.argsort(np.concatenate(groups))
+        if resume is not None:
+            for stack, places in zip(self._stacks, groups, strict=True):
+                stack.resume(resume.theta[places], resume.theta_task[places], [resume.networks[i] for i in places])
+        self._counts = [len(stack) for stack in self._stacks]
+        self._left_out = [stack.left_out_weight(problem) for stack in self._stacks]
+        self._support: BoolArray | None = None
+        self._felt: FloatArray | None = None
+        if self._kind.thins:
+            whole = np.ones(start.theta.shape, dtype=bool)
+            self._support = whole if resume is None else (resume.theta_task != 0).any(axis=0)
+            self._n_edges = int(np.count_nonzero(np.triu(start.theta, 1)))
+        self._first_loss: float | None = None
+        self._ahead: list[list[StackEpoch]] = []
+        """Epochs that workers have run already."""
+
+    def advance(self, epoch: int) -> tuple[HistoryRow, Snapshot]:
+        """Run one epoch of every stack."""
+        self._thin_out((epoch - 1) / self._plan.max_epochs)
+        if not self._ahead:
+            self._ahead = self._run_stacks(epoch)
+        done = self._ahead.pop(0)
+        if self._support is not None:
+            self._felt = np.sum([one.felt for one in done if one.felt is not None], axis=0)
+        order = self._member_order
+        networks = [state for one in done for state in one.networks]
+        snapshot = Snapshot(
+            epoch,
+            np.concatenate([one.theta for one in done])[order],
+            np.concatenate([one.theta_task for one in done])[order],
+            [networks[i] for i in order],
+        )
+        return self._row(done), snapshot
+
+    def _run_stacks(self, epoch: int) -> list[list[StackEpoch]]:
+        """Run the stacks, here or in workers; return what each epoch left behind, one entry per stack."""
+        problem, validation, plan, support = self._problem, self._validation, self._plan, self._support
+        if effective_n_jobs(self._n_jobs) == 1 or len(self._stacks) == 1:
+            return [[stack.epoch(problem, validation, plan, epoch, support) for stack in self._stacks]]
+        thinning = support is not None and (epoch - 1) / plan.max_epochs < ENDS
+        count = 1 if thinning else min(EPOCHS_AT_ONCE, plan.max_epochs - epoch + 1)
+        jobs = (
+            delayed(_epochs_in_worker)(stack, problem, validation, plan, range(epoch, epoch + count), support)
+            for stack in self._stacks
+        )
+        returned = Parallel(n_jobs=self._n_jobs, max_nbytes=None)(jobs)
+        self._stacks = [stack for stack, _ in returned]
+        return [list(done) for done in zip(*(epochs for _, epochs in returned), strict=True)]
+
+    def _thin_out(self, progress: float) -> None:
+        if self._support is None or self._felt is None:
+            return
+        n = len(self._support)
+        kept = edges_kept(n * (n - 1) // 2, self._n_edges, progress)
+        if kept < np.count_nonzero(np.triu(self._support, 1)):
+            self._support = thinned(self._support, self._felt, kept)
+
+    def _row(self, done: Sequence[StackEpoch]) -> HistoryRow:
+        """Average the stacks' rows; on validation rows the mean output of all members counts."""
+        rows = [one.row for one in done]
+        row = {name: float(np.average([one[name] for one in rows], weights=self._counts)) for name in rows[0]}
+        row |= {"epoch": int(row["epoch"]), "n_zeros": round(row["n_zeros"])}
+        if self._validation is not None:
+            held_out = self._validation
+            output = torch.cat([one.validation_outputs for one in done if one.validation_outputs is not None]).mean(0)
+            row["validation_loss"] = float(self._problem.task_loss(output, held_out.y, held_out.weight))
+            row["validation_metric"] = self._problem.metric(output, held_out.y, held_out.weight)
+        elif any(self._left_out):
+            # Of a few people some members leave nobody out: they have no say here.
+            known = [(one, weight) for one, weight in zip(rows, self._left_out, strict=True) if weight]
+            for name in ("validation_loss", "validation_metric"):
+                row[name] = float(np.average([one[name] for one, _ in known], weights=[weight for _, weight in known]))
+        row["validated"] = self._validation is not None or any(self._left_out)
+        return row
+
+    def may_keep(self, row: HistoryRow) -> bool | None:
+        """Allow every epoch, but on a graph that thins out only those after the last edge went.
+
+        Polishing on the last graph must not cost training loss: no epoch is kept that is worse than the first on it.
+        """
+        if not self._kind.thins:
+            return True
+        if (row["epoch"] - 1) / self._plan.max_epochs < ENDS:
+            return None
+        if self._first_loss is None:
+            self._first_loss = row["train_loss"]
+        return row["train_loss"] <= self._first_loss
+
+    def conclude(self, kept: Snapshot) -> tuple[FloatArray, float, str]:
+        """Return one sparse precision for all members, and what their matrices are divided by."""
+        theta, note = self._kind.common(self._problem.graph, kept.theta, kept.theta_task)
+        return theta, self._stacks[0].scale, self._note if note is None else note
+
+
+def stacks_of(members: Sequence[Member]) -> list[IndexArray]:
+    """Return which members are trained as one: of one kind, at most ``STACKED``, in their order."""
+    kinds = dict.fromkeys(one.kind for one in members)
+    places = [np.array([i for i, one in enumerate(members) if one.kind == kind]) for kind in kinds]
+    return [part for same in places for part in np.split(same, range(STACKED, len(same), STACKED))]
+
+
+def _epochs_in_worker(
+    stack: MemberStack,
+    problem: JointProblem,
+    validation: TensorRows | None,
+    plan: Plan,
+    epochs: range,
+    support: BoolArray | None,
+) -> tuple[MemberStack, list[StackEpoch]]:
+    keep_freed_memory()
+    with limited_threads(1):
+        return stack, [stack.epoch(problem, validation, plan, epoch, support) for epoch in epochs]

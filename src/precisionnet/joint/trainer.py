@@ -1,0 +1,189 @@
+"""The only training loop: epochs, history, the state that is kept, divergence, callbacks.
+
+What an epoch does is a policy's business: Algorithm 1 of the paper (``algorithm1``) or mini-batches (``standard``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.linalg import LinAlgError as TorchLinAlgError  # type: ignore[attr-defined]
+
+from precisionnet.errors import FitDivergedError
+from precisionnet.joint.problem import Tensors
+from precisionnet.types import FloatArray
+
+HistoryRow = dict[str, float]
+"""One epoch: every term of the objective, losses and metrics, zeros and eigenvalues of theta."""
+
+Callback = Callable[[HistoryRow], object]
+"""Called after each epoch with its row of the history."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state after an epoch, members along the first axis. Nothing writes into it afterwards."""
+
+    epoch: int
+    theta: FloatArray
+    """(members, n, n), sparse precisions."""
+    theta_task: FloatArray
+    """(members, n, n), what the networks run on, not scaled."""
+    networks: list[Tensors]
+    """State dictionary of each member."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training came to."""
+
+    kept: Snapshot
+    theta: FloatArray
+    """(n, n), one sparse precision for all members."""
+    scale: float
+    """What each network's matrix is divided by."""
+    history: list[HistoryRow]
+    note: str
+    """What the solver had to say, where it did not converge."""
+
+
+FREED = 31 << 20
+"""Bytes; glibc's limit for what it learns is 32 MiB."""
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Let the C library keep what the steps of training free, once per process.
+
+    A step's tensors are a megabyte each. By default glibc hands their pages back to the system after each step and
+    takes them again, zeroed, for the next, which costs a tenth of the time. It keeps freed memory up to twice the
+    largest block that was freed so far: so one large block is taken and freed.
+    """
+    torch.empty(FREED, dtype=torch.uint8)
+
+
+class StepPolicy(Protocol):
+    """What an epoch does, and what is made of the epoch that is kept."""
+
+    @property
+    def max_epochs(self) -> int:
+        """Epochs at most."""
+        ...
+
+    @property
+    def patience(self) -> int | None:
+        """Epochs without a better validation loss before stopping; None: never."""
+        ...
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a fit that diverged."""
+        ...
+
+    def advance(self, epoch: int) -> tuple[HistoryRow, Snapshot]:
+        """Run an epoch."""
+        ...
+
+    def may_keep(self, row: HistoryRow) -> bool | None:
+        """Whether the epoch may be kept as the best; None where no epoch so far may, and the last one is kept."""
+        ...
+
+    def conclude(self, kept: Snapshot) -> tuple[FloatArray, float, str]:
+        """One sparse precision for all members, what their matrices are divided by, and the solver's note."""
+        ...
+
+
+class Trainer:
+    """Runs a policy epoch by epoch, so that a fit can be watched, paused and given up.
+
+    The epoch with the lowest loss on held-out rows is kept, the last one where no rows were held out.
+    """
+
+    def __init__(self, policy: StepPolicy, callbacks: Iterable[Callback] = ()) -> None:
+        keep_freed_memory()
+        self._policy, self._callbacks = policy, list(callbacks)
+        self.history: list[HistoryRow] = []
+        self._kept: Snapshot | None = None
+        self._kept_loss = np.inf
+
+    @property
+    def done(self) -> bool:
+        """Whether training has ended: at the last epoch, or without a better validation loss for too long."""
+        epoch, patience = len(self.history), self._policy.patience
+        waited = self._kept is not None and patience is not None and epoch - self._kept.epoch >= patience
+        return waited or epoch >= self._policy.max_epochs
+
+    def advance(self) -> HistoryRow:
+        """Run one epoch more and return its row of the history."""
+        epoch = len(self.history) + 1
+        try:
+            row, snapshot = self._policy.advance(epoch)
+        except (TorchLinAlgError, np.linalg.LinAlgError) as error:  # an eigenvalue solver met NaN on the way
+            raise _divergence(epoch, ["theta"], self._policy.remedy) from error
+        _refuse_divergence(row, snapshot, self._policy.remedy)
+        self.history.append(row)
+        self._keep_if_best(row, snapshot)
+        for callback in self._callbacks:
+            callback(dict(row))
+        return row
+
+    def _keep_if_best(self, row: HistoryRow, snapshot: Snapshot) -> None:
+        allowed = self._policy.may_keep(row)
+        loss = row["validation_loss"]
+        loss = -row["epoch"] if np.isnan(loss) else loss
+        if allowed is None:
+            self._kept = snapshot
+        elif allowed and loss < self._kept_loss:
+            self._kept, self._kept_loss = snapshot, loss
+
+    @property
+    def kept(self) -> Snapshot:
+        """The state of the epoch that would be kept now."""
+        assert self._kept is not None, "no epoch has been run"
+        return self._kept
+
+    @property
+    def kept_row(self) -> HistoryRow:
+        """That epoch's row of the history."""
+        return self.history[self.kept.epoch - 1]
+
+    def result(self) -> Trained:
+        """Return the kept epoch, with one precision for all members."""
+        theta, scale, note = self._policy.conclude(self.kept)
+        return Trained(self.kept, theta, scale, self.history, note)
+
+
+def _refuse_divergence(row: HistoryRow, snapshot: Snapshot, remedy: str) -> None:
+    """Raise where a matrix, a weight or a number of the epoch's row is infinite or NaN."""
+    validation = [row["validation_loss"], row["validation_metric"]]
+    fine = {
+        "theta": np.isfinite(snapshot.theta).all(),
+        "theta_task": np.isfinite(snapshot.theta_task).all(),
+        "the task loss": np.isfinite(row["train_loss"]),
+        "the objective": np.isfinite(row["objective"]),
+        "the training error": np.isfinite(row["train_metric"]),
+        "the validation loss": not row["validated"] or np.isfinite(validation).all(),
+        "the network's weights": _all_finite([t for state in snapshot.networks for t in state.values()]),
+    }
+    del row["validated"]
+    names = [name for name, is_fine in fine.items() if not is_fine]
+    if names:
+        raise _divergence(int(row["epoch"]), names, remedy)
+
+
+def _all_finite(tensors: list[Tensor]) -> bool:
+    numbers = [tensor.flatten() for tensor in tensors if tensor.is_floating_point()]
+    return not numbers or bool(torch.isfinite(torch.cat(numbers)).all())
+
+
+def _divergence(epoch: int, names: list[str], remedy: str) -> FitDivergedError:
+    return FitDivergedError(
+        f"The fit diverged in epoch {epoch}: {' and '.join(names)} became infinite or NaN; no model was made. "
+        f"To go on, {remedy}."
+    )

@@ -1,0 +1,128 @@
+"""The one owner of the process's thread counts.
+
+Small products lose more to starting threads than they gain, and a sum over two threads rounds differently from a sum
+over one. So a fit says how many threads it computes with, by the shape of its problem alone, and this module sees to it
+that it gets them. The counts of torch, MKL and OpenBLAS belong to the process, not to the thread that sets them:
+
+- the first user sets them, the last one restores them (OpenMP's, which torch uses, every thread has for itself);
+- whoever needs another count waits until the present users are done;
+- in a forked child there is one thread, always: OpenMP's workers do not survive a fork, and a parallel region would
+  wait for them for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+SMALL = 1_000_000
+"""Numbers in the largest tensor of a step up to which one thread is used."""
+
+
+class _Owner:
+    def __init__(self) -> None:
+        self.forked = False
+        self.reset()
+
+    def reset(self) -> None:
+        self._changed = threading.Condition()
+        self._users, self._count = 0, 0
+        self._mine = threading.local()
+        self._blas: Any = None
+        self._torch_before: int | None = None
+
+    @contextmanager
+    def hold(self, count: int, *, wait: bool) -> Iterator[None]:
+        nested = getattr(self._mine, "depth", 0) > 0
+        with self._changed:
+            if wait and not nested:
+                self._changed.wait_for(lambda: not self._users or self._count == count)
+            if not self._users:
+                self._begin(count)
+            self._users += 1
+            if not nested:
+                self._mine.before = self._torch_of_this_thread()
+            _set_torch_threads(self._count)
+        self._mine.depth = getattr(self._mine, "depth", 0) + 1
+        try:
+            yield
+        finally:
+            self._mine.depth -= 1
+            with self._changed:
+                if not nested and self._mine.before is not None:
+                    _set_torch_threads(self._mine.before)
+                self._users -= 1
+                if not self._users:
+                    self._blas.restore_original_limits()
+                    self._changed.notify_all()
+
+    def _begin(self, count: int) -> None:
+        self._count = count
+        self._torch_before = _torch_threads()
+        self._blas = threadpool_limits(limits=count, user_api="blas")
+
+    def _torch_of_this_thread(self) -> int | None:
+        """Return its count before the block; a new thread has inherited the one that is held."""
+        count = _torch_threads()
+        return self._torch_before if count == self._count else count
+
+
+_OWNER = _Owner()
+
+
+def _after_fork() -> None:
+    _OWNER.reset()
+    _OWNER.forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def threads_for(largest: int) -> int:
+    """Return how many threads a problem computes with.
+
+    Parameters
+    ----------
+    largest : int
+        Numbers in the largest tensor of a step.
+
+    Returns
+    -------
+    int
+        1 for a small problem, the number of processors otherwise.
+    """
+    return 1 if largest <= SMALL else os.cpu_count() or 1
+
+
+@contextmanager
+def limited_threads(count: int, *, wait: bool = True) -> Iterator[None]:
+    """Compute with ``count`` threads inside the block.
+
+    Parameters
+    ----------
+    count : int
+        Threads of torch and BLAS.
+    wait : bool, default=True
+        Wait while others compute with another count. Without it, the block takes the count that is set, where one is:
+        right for work whose last bit does not matter, such as a prediction.
+    """
+    with _OWNER.hold(1 if _OWNER.forked else count, wait=wait):
+        yield
+
+
+def _torch_threads() -> int | None:
+    torch = sys.modules.get("torch")
+    return None if torch is None else torch.get_num_threads()
+
+
+def _set_torch_threads(count: int) -> None:
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.get_num_threads() != count:
+        torch.set_num_threads(count)

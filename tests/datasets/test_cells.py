@@ -1,0 +1,168 @@
+"""Cells as people and programs write them: recognised, or refused by file, column and row."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from precisionnet.datasets import load_participants, load_table
+from precisionnet.datasets.cells import decimal_points, to_numbers
+from precisionnet.errors import InputError
+
+ROWS = "a,b,y\n1.5,2,3\n2.5,1,4\n3.5,7,5\n"
+
+
+def load(tmp_path, text, name="t.csv", **options):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return load_table(path, target="y", **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", ROWS.encode("utf-8-sig")),
+        ("t.csv", ROWS.replace(",", ";").encode()),
+        ("t.csv", ROWS.replace(",", ";").replace(".", ",").encode()),
+        ("t.csv", ROWS.replace(",", ";").replace(".", ",").encode("utf-8-sig")),
+        ("t.tsv", ROWS.replace(",", "\t").replace(".", ",").encode()),
+        ("t.csv", ROWS.replace("\n", "\r\n").encode()),
+        ("t.txt", ROWS.replace(",", "\t").encode()),
+    ],
+)
+def test_the_same_table_however_it_is_written(tmp_path, name, content):
+    data = load(tmp_path, content, name)
+    np.testing.assert_array_equal(data.X, [[1.5, 2], [2.5, 1], [3.5, 7]])
+    assert list(data.y) == [3, 4, 5]
+
+
+def test_decimal_commas_are_said(tmp_path):
+    data = load(tmp_path, "a;b;y\n1,5;2;3\n2,25;1;4\n")
+    assert any("Column 'a' of" in note and "has decimal commas" in note for note in data.notes)
+
+
+def test_thickness_with_three_decimals_and_commas(tmp_path):
+    """'2,413' may be two thousand, but not in a file cut by semicolons, nor beside '2,5'."""
+    np.testing.assert_array_equal(load(tmp_path, "a;b;y\n2,413;2,512;20,125\n2,900;2,111;30,250\n").y, [20.125, 30.25])
+    data = load(tmp_path, "a\tb\ty\n2,413\t2,5\t20\n2,900\t2,1\t30,5\n", "t.tsv")
+    np.testing.assert_array_equal(data.X, [[2.413, 2.5], [2.9, 2.1]])
+    with pytest.raises(InputError, match="'2,413' in row 1 of .*decimal commas, or thousands"):
+        load(tmp_path, "a\tb\ty\n2,413\t2\t20\n2,900\t2\t30\n", "t.tsv")
+    with pytest.raises(InputError, match="Column 'y' holds text, not numbers: '20,125' in row 1"):
+        load(tmp_path, "a\tb\ty\n1\t2\t20,125\n2\t2\t30,250\n", "t.tsv")
+
+
+def test_commas_beside_decimal_points_are_not_decimal(tmp_path):
+    for text in ("a;b;y\n2.41;1,234;1\n2.5;2,345;2\n", "a;b;y\n2,41;1.234;1\n2,01;987;2\n"):
+        with pytest.raises(InputError, match="decimal commas, or thousands"):
+            load(tmp_path, text)
+
+
+def test_digits_of_other_scripts_are_text_and_not_a_traceback(tmp_path):
+    for digit in ("３", "٣"):
+        with pytest.raises(InputError, match="Column 'b' holds text"):
+            load(tmp_path, f"a,b,y\n1,{digit},3\n2,1,4\n")
+
+
+def test_dates_are_never_numbers(tmp_path):
+    days = pd.Series([datetime.datetime(2024, 1, 1), None, datetime.datetime(2024, 1, 2)], dtype=object)
+    read = to_numbers(days, "a", "t.xlsx")
+    assert read.unreadable.tolist() == [True, False, True]
+    assert np.isnan(read.values).all()
+    ages = [30.5, 40.5, datetime.datetime(2024, 3, 2), *np.linspace(20, 80, 20)]
+    pd.DataFrame({"a": range(23), "b": range(23), "y": ages}).to_excel(tmp_path / "t.xlsx", index=False)
+    with pytest.raises(InputError, match=r"Column 'y' holds text.*2024-03-02.* in row 3 of '.*t.xlsx' \(a date\?"):
+        load_table(tmp_path / "t.xlsx", target="y")
+
+
+def test_a_target_with_one_stray_word_names_the_cell(tmp_path):
+    rows = "".join(f"{i},{i % 3},{i + 0.5}\n" for i in range(20))
+    with pytest.raises(InputError, match="Column 'y' holds text, not numbers: 'unknown' in row 21"):
+        load(tmp_path, f"a,b,y\n{rows}1,2,unknown\n")
+
+
+@pytest.mark.parametrize(
+    "word", ["", "NA", "n/a", "N/A", "nan", "NaN", "None", "null", "-9999", "-9999.0", "#N/A", "<NA>"]
+)
+def test_missing_is_missing(tmp_path, word):
+    data = load(tmp_path, f"a,b,y\n1.5,2,3\n{word},1,4\n3.5,7,5\n")
+    assert data.X["a"].isna().tolist() == [False, True, False]
+    assert any("missing in 1 of 3 rows: 'a' 1" in note for note in data.notes)
+    if "-9999" in word:
+        assert any("-9999 was read as missing in 1 of 3 rows" in note for note in data.notes)
+    data = load(tmp_path, f"a,b,y\n1.5,2,3\n2,1,{word}\n3.5,7,5\n")
+    assert data.y.isna().tolist() == [False, True, False]
+
+
+def test_a_number_that_looks_like_a_code_among_its_like_is_a_number(tmp_path):
+    data = load(tmp_path, "a,b,y\n-9999,2,3\n-12000,1,4\n-8000,7,5\n")
+    assert not data.X.isna().any().any()
+
+
+def test_open_ages(tmp_path):
+    (tmp_path / "participants.tsv").write_text("participant_id\tage\nsub-1\t45\nsub-2\t89+\nsub-3\t89+\n")
+    data = load_participants(tmp_path / "participants.tsv")
+    assert list(data.y) == [45, 89, 89]
+    assert any("'89+' was read without the plus in 2 rows" in note for note in data.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a,b,y\n1,2,3\n2,oops,4\n", r"Column 'b' holds text, not numbers: 'oops' in row 2 of '.*t.csv'"),
+        ("a,b,y\n1,2,3\n2,2024-03-02,4\n", r"'2024-03-02' in row 2 of .*\(a date\?"),
+        ("a,b,y\n1,2,3\n2,02-Mar,4\n", r"'02-Mar' in row 2 of .*\(a date\?"),
+        ('a,b,y\n1,"1,234",3\n2,"5,678",4\n', r"'1,234' in row 1 of .*decimal commas, or thousands"),
+        ("a,b,y\n", "has no rows: only a header was found"),
+        ("", "is empty"),
+        (b"a,b,y\n1,2,3\n\x00\x01\x02", "is not text"),
+        (b"PK\x03\x04\x00\x00rest", "is not text, but a workbook or zip archive"),
+        (b"\x1f\x8b\x08\x00rest", "is not text, but compressed"),
+        ("a,b,y\n1,2,3\n".encode("utf-16"), "is not text, but UTF-16 text"),
+        ("a,b,y\n1,2,3\n1,2\n1,2,3,4\n", "Row 2 of table .* has 2 cells, but the header has 3"),
+        (b"a,b\xe9,y\n1,2,3\n", "is not UTF-8 text"),
+        ("a,a,y\n1,2,3\n", "more than one column named 'a'"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_says_where(tmp_path, text, sentence):
+    with pytest.raises(InputError, match=sentence):
+        load(tmp_path, text)
+
+
+def test_a_date_in_a_workbook(tmp_path):
+    frame = pd.DataFrame({"a": [1.5, 2.5, 3.5], "b": [2.0, datetime.datetime(2024, 3, 2), 4.0], "y": [1, 2, 3]})
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    with pytest.raises(InputError, match=r"Column 'b' holds text.*2024-03-02.* in row 2 of '.*t.xlsx' \(a date\?"):
+        load_table(tmp_path / "t.xlsx", target="y")
+
+
+def test_labels_keep_their_zeros_and_numbers_stay_numbers(tmp_path):
+    assert list(load(tmp_path, "a,b,y\n1,2,007\n2,1,011\n").y) == ["007", "011"]
+    assert load(tmp_path, "a,b,y\n1,2,0\n2,1,1\n").y.dtype == np.int64
+    assert load(tmp_path, "a,b,y\n1,2,0.5\n2,1,1\n").y.dtype == np.float64
+    assert list(load(tmp_path, "a,b,y\n1,2, yes\n2,1,no \n").y) == ["yes", "no"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.floats(-1e6, 1e6).filter(lambda v: v != -9999), min_size=1, max_size=20))
+def test_numbers_are_read_as_they_were_written(values):
+    for written in ([repr(v) for v in values], [f" {v!r} " for v in values]):
+        read = to_numbers(pd.Series(written), "a", "t.csv")
+        assert not read.unreadable.any()
+        np.testing.assert_array_equal(read.values, values)
+    frame = pd.DataFrame({"a": [f"{v:.2f}".replace(".", ",") for v in values]})
+    assert decimal_points(frame, "t.csv", certain=False)
+    np.testing.assert_allclose(to_numbers(frame["a"], "a", "t.csv").values, [float(f"{v:.2f}") for v in values])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.one_of(st.text(max_size=8), st.none(), st.integers(), st.floats()), min_size=1, max_size=8))
+def test_no_cell_breaks_the_reader(cells):
+    read = to_numbers(pd.Series(cells, dtype=object), "a", "t.csv")
+    assert len(read.values) == len(cells)
+    assert not np.isfinite(read.values[read.unreadable]).any()
