@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PRECISIONNET_DATA ?= $(wildcard $(abspath ../shared/data))
 export PRECISIONNET_DATA
 
-.PHONY: setup demo test test-all test-browser lint format docs results experiments figures bench-precision bench-grid bench-train accuracy study-recipe clean
+.PHONY: setup demo test test-other-kernels test-slow test-all test-browser lint format docs results experiments figures bench-precision bench-grid bench-train accuracy study-recipe clean
 
 setup: $(READY)
 
@@ -23,6 +23,23 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto -m "not slow and not browser"
+
+# The default tests again with the kernels of another processor: finds tests that compare bits or digits made on one
+# processor with those of another. Each setting changes bits on a machine with AVX-512 (on an older one some do nothing):
+#   OPENBLAS_CORETYPE         NumPy's and SciPy's BLAS and LAPACK (eigenvalues, Cholesky factors)
+#   NPY_DISABLE_CPU_FEATURES  NumPy's own loops (exp, log, power)
+#   ATEN_CPU_CAPABILITY       torch's own loops (softmax)
+#   MKL_ENABLE_INSTRUCTIONS   torch's products and exp, tanh
+#   NUMBA_CPU_NAME            our kernels; tests/kernels.py keeps them in a folder of their own
+OTHER_KERNELS := OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" \
+  ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 NUMBA_CPU_NAME=generic
+
+test-other-kernels: $(READY)
+	$(OTHER_KERNELS) $(BIN)/python -m pytest -n auto -m "not slow and not browser"
+
+# The slow tests, and every test with drawn examples with many new ones.
+test-slow: $(READY)
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n auto -m "(slow or hypothesis) and not browser"
 
 # Everything but the browser: slow tests, too.
 test-all: $(READY)
@@ -90,5 +107,5 @@ study-recipe: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.recipe.run
 
 clean:
-	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .numba_cache
 	find src -name "*.nb[ci]" -delete

@@ -1,49 +1,52 @@
-"""Fixtures: small tables with a known graph, and the folder of real tables."""
+"""What every test shares: threads, kernels, hypothesis profiles; small tables with a known graph; the real tables.
+
+What must be set before NumPy and numba are imported is in ``tests/__init__.py``.
+"""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from contextlib import suppress
+import signal
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
-import precisionnet
 from precisionnet.datasets import make_gaussian_regression
+from tests import kernels
 
-torch.set_num_threads(1)  # tiny tensors: a second thread only waits
+# Threads in tests: one, as small products only wait for a second one and two workers of pytest share two cores. A test
+# about threads asks for the fixture ``two_threads`` instead of setting and restoring a number by itself.
+torch.set_num_threads(1)
+
+# Few examples, the same in every run, so that a failure is never luck. ``HYPOTHESIS_PROFILE=thorough`` draws many, new
+# in every run. A test gives max_examples itself only where its examples are dear.
+COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+settings.register_profile("default", max_examples=20, derandomize=True, **COMMON)
+settings.register_profile("thorough", max_examples=300, print_blob=True, **COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
-EVERY_KERNEL = """
-import numpy as np
-from precisionnet.precision import graphical_lasso, graphical_lasso_path
-two_groups = np.kron(np.eye(2), np.full((3, 3), 0.5)) + np.eye(6)
-graphical_lasso_path(two_groups, [0.3, 0.1])
-graphical_lasso(two_groups, np.full((6, 6), 0.1), anchor=np.eye(6), coupling=1.0)
-graphical_lasso(np.full((450, 450), 0.2) + np.eye(450), 0.1)
-"""
+# A shell starts what it runs in the background with Ctrl-C ignored, and children inherit that: tests send it for real.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Throw stale kernels away (numba sees that a kernel's own file changed, not that one it calls did) and compile anew.
+    """Compile the kernels before the first test, where no run before this one did; not to list tests, not per worker."""
+    if not hasattr(config, "workerinput") and not config.option.collectonly:
+        kernels.warm()
 
-    In a process of its own, so that all others load the same machine code: a kernel that is compiled beside one loaded
-    from disk can be inlined differently, and then differ in the last bit.
-    """
-    if hasattr(config, "workerinput"):
-        return
-    folder = Path(precisionnet.__file__).parent / "precision"
-    newest = max(source.stat().st_mtime for source in folder.glob("*.py") if "compiled" in source.read_text())
-    for kept in folder.glob("__pycache__/*.nb[ci]"):
-        with suppress(FileNotFoundError):  # another run may have thrown it away
-            if kept.stat().st_mtime < newest:
-                kept.unlink()
-    subprocess.run([sys.executable, "-c", EVERY_KERNEL], check=True)
+
+@pytest.fixture
+def two_threads():
+    """Two threads for torch inside the test, whatever the machine has; one again afterwards."""
+    torch.set_num_threads(2)
+    yield 2
+    torch.set_num_threads(1)
 
 
 @pytest.fixture

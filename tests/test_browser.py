@@ -7,9 +7,9 @@ import shutil
 import pytest
 
 from precisionnet.datasets import Dataset
-from precisionnet.experiments import measure
+from precisionnet.evaluation import measure
 from precisionnet.report import render
-from precisionnet.report.experiments import build_outcome
+from precisionnet.report.experiment_page import build_page
 from tests.made_rows import PUBLISHED, comparison_rows, manifest, synthetic_rows
 
 pytestmark = pytest.mark.browser
@@ -83,7 +83,7 @@ def experiment_page(request, tmp_path_factory):
     else:
         head, rows = manifest("synthetic"), synthetic_rows()
     path = tmp_path_factory.mktemp("experiment") / "index.html"
-    path.write_text(build_outcome(head, rows, len(rows)).html, encoding="utf-8")
+    path.write_text(build_page(head, rows, len(rows)).html, encoding="utf-8")
     return path
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from precisionnet.datasets import Dataset, fetch_abide
-from precisionnet.experiments import measure
+from precisionnet.evaluation import measure
 from precisionnet.parameters import RECIPES
 from tests.estimators.test_fit import same_fit
 from tests.recipes import both_recipes
@@ -59,6 +59,7 @@ def test_a_person_seen_twice_gives_nothing_away(few):
 def test_shuffled_ages_score_at_chance(data_folder, recipe):
     data = fetch_abide(data_folder)
     y = pd.Series(np.random.default_rng(0).permutation(data.y), index=data.y.index, name="age")
-    scores = measure(replace(data, y=y), "regression", {"recipe": recipe}).scores
+    few = {"n_members": 2} if recipe == "standard" else {}
+    scores = measure(replace(data, y=y), "regression", {"recipe": recipe, **few}).scores
     assert scores.loc["joint", "mae"] > 0.97 * scores.loc["median", "mae"]
     assert abs(scores.loc["joint", "r"]) < 0.2

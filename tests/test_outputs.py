@@ -64,7 +64,7 @@ def test_places_without_permission_are_a_sentence(tmp_path):
     code = f"""
 import os
 from precisionnet import load
-from precisionnet.cli.precheck import check_model
+from precisionnet.cli.options import check_model
 from precisionnet.errors import PrecisionNetError
 from precisionnet.inputs import refuse_missing_table
 from precisionnet.outputs import whole_file, whole_folder

@@ -15,7 +15,7 @@ from rich.progress import track
 
 from precisionnet import PNNRegressor
 from precisionnet.datasets import fetch_abide
-from precisionnet.experiments.holdout import plain_models
+from precisionnet.evaluation.baselines import tuned_baseline
 from precisionnet.versions import versions
 
 ROOT = Path(__file__).parents[1]
@@ -31,11 +31,12 @@ def main() -> None:
     for split in track(range(SPLITS), description="splits"):
         order = np.random.default_rng(split).permutation(len(X))
         seen, test = order[: int(0.8 * len(X))], order[int(0.8 * len(X)) :]
-        networks = {name: PNNRegressor(name, recipe="paper", random_state=split) for name in METHODS}
-        models = networks | plain_models("regression")
-        for name, model in models.items():
+        for name in (*METHODS, "ridge", "median"):
             started = time.perf_counter()
-            model.fit(X.iloc[seen], y.iloc[seen])
+            if name in METHODS:
+                model = PNNRegressor(name, recipe="paper", random_state=split).fit(X.iloc[seen], y.iloc[seen])
+            else:
+                model = tuned_baseline(name, abide.take(seen), "regression", split)
             seconds = time.perf_counter() - started
             error = np.abs(model.predict(X.iloc[test]) - y.iloc[test])
             zeros = int((model.precision_ == 0).sum()) if hasattr(model, "precision_") and name != "vnn" else None

@@ -28,9 +28,10 @@ from sklearn.preprocessing import StandardScaler
 
 from precisionnet import PNNRegressor
 from precisionnet.datasets import Dataset
-from precisionnet.experiments.comparing import QUICK_GRID, compare
-from precisionnet.experiments.paper.cohorts import load_cohort
-from precisionnet.experiments.protocol import make_folds
+from precisionnet.evaluation.comparison import compare
+from precisionnet.evaluation.methods import QUICK_GRID
+from precisionnet.evaluation.protocol import make_folds
+from precisionnet.paper.cohorts import load_cohort
 
 OUT = Path(__file__).parents[2] / "results" / "accuracy"
 SPLITS = 10

@@ -23,12 +23,11 @@ from joblib import cpu_count
 
 from precisionnet import PNNRegressor
 from precisionnet.datasets import Dataset, fetch_abide, make_gaussian_regression
-from precisionnet.experiments.comparing import compare_experiment
-from precisionnet.experiments.config import PAPER_GRID, Tuning
-from precisionnet.experiments.methods.registry import METHODS
-from precisionnet.experiments.runner.jobs import Experiment
-from precisionnet.experiments.runner.running import run_experiment
-from precisionnet.experiments.tune_and_test import TuneAndTest
+from precisionnet.evaluation.comparison import TuneAndTest, compare_experiment
+from precisionnet.evaluation.methods import METHODS, PAPER_GRID
+from precisionnet.evaluation.tuning import Tuning
+from precisionnet.runner.jobs import Experiment
+from precisionnet.runner.run import run_experiment
 from precisionnet.versions import versions
 
 OUT = Path(__file__).parents[2] / "results" / "grid_bench.csv"
@@ -61,7 +60,7 @@ def one_after_another(experiment: Experiment) -> tuple[float, list[list[float]]]
     assert isinstance(work, TuneAndTest)
     started, found = time.perf_counter(), []
     for job in (job for job in experiment.jobs if job.repeat == 0):
-        train, validation, *_ = work.source.sides(job)
+        train, validation, _ = work.source.split(job)
         space = METHODS[job.method].space("regression", PAPER_GRID)
         scores = []
         for values in product(*space.values()):

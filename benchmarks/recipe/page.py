@@ -8,7 +8,7 @@ from __future__ import annotations
 import pandas as pd
 
 from benchmarks.recipe.run import OUT
-from precisionnet.experiments.pairing import interval
+from precisionnet.evaluation.statistics import interval
 
 TEST_TO_TRAIN = 0.2 / 0.6
 """Splits share rows: the corrected resampled t-test, as in comparisons."""

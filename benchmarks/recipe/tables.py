@@ -9,7 +9,7 @@ import numpy as np
 from sklearn import datasets as bundled
 
 from precisionnet.datasets import make_gaussian_regression
-from precisionnet.experiments.paper.cohorts import load_cohort
+from precisionnet.paper.cohorts import load_cohort
 
 SPLITS = 10
 Rows = tuple[Any, Any, Any, Any]

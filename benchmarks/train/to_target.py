@@ -12,11 +12,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import product
 from statistics import median
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 from benchmarks.train import ours
@@ -26,8 +26,11 @@ from benchmarks.train.rows import OURS, Row
 from benchmarks.train.tagconv import tag_network
 from benchmarks.train.task import Shape, Task
 from benchmarks.train.threads import threads
-from precisionnet.experiments.methods.candidate import Part, Sides
-from precisionnet.experiments.methods.plain_models import PLAIN_MODELS
+from precisionnet.datasets import Dataset
+from precisionnet.evaluation.baselines import fit_baseline
+from precisionnet.evaluation.methods import METHODS
+from precisionnet.evaluation.protocol import FitData
+from precisionnet.evaluation.tuning import combinations
 
 SLACK = 1.02
 
@@ -88,14 +91,14 @@ def fresh(task: Task) -> Task:
 
 def run_grid(task: Task, method: str, seed: int, target: float, limit: float) -> tuple[Reached, Reached]:
     """To the first choice that gets there, and the whole grid."""
-    train, validation = (Part(part.X, np.asarray(part.y, float)) for part in (task.raw_train, task.raw_validation))
-    sides = Sides(train, validation, "regression", seed)
-    model = PLAIN_MODELS[method]
-    choices = [dict(zip(model.space, values, strict=True)) for values in product(*model.space.values())]
+    parts = (task.raw_train, task.raw_validation)
+    train, validation = (Dataset(part.X, pd.Series(np.asarray(part.y, float), part.X.index)) for part in parts)
+    data = FitData(train, validation, "regression", seed)
+    choices = combinations(METHODS[method].space("regression", {}))
     started, best, first = time.perf_counter(), np.inf, None
     status = "measured"
     for choice in choices:
-        fitted: Any = model.fit(choice, sides)
+        fitted: Any = fit_baseline(method, choice, data)
         best = min(best, float(np.abs(fitted.predict(validation.X) - validation.y).mean()))
         took = time.perf_counter() - started
         if best <= target and first is None:

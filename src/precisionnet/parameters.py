@@ -91,6 +91,7 @@ class Parameter:
         what = "a whole number" if self.kind is int else "a number"
         if isinstance(value, bool) or not isinstance(value, Integral if self.kind is int else Real):
             return f"must be {what}, got {shown(value)}"
+        value = float(value)
         above = value >= self.low if self.closed in ("left", "both") else value > self.low
         below = value <= self.high if self.closed in ("right", "both") else value < self.high
         if above and below and -math.inf < value < math.inf:

@@ -4,7 +4,7 @@ Small products lose more to starting threads than they gain, and a sum over two 
 over one. So a fit says how many threads it computes with, by the shape of its problem alone, and this module sees to it
 that it gets them. The counts of torch, MKL and OpenBLAS belong to the process, not to the thread that sets them:
 
-- the first user sets them, the last one restores them;
+- the first user sets them, the last one restores them (OpenMP's, which torch uses, every thread has for itself);
 - whoever needs another count waits until the present users are done;
 - in a forked child there is one thread, always: OpenMP's workers do not survive a fork, and a parallel region would
   wait for them for ever.
@@ -46,16 +46,20 @@ class _Owner:
             if not self._users:
                 self._begin(count)
             self._users += 1
-            _set_torch_threads(self._count)  # OpenMP's count is the calling thread's own
+            if not nested:
+                self._mine.before = self._torch_of_this_thread()
+            _set_torch_threads(self._count)
         self._mine.depth = getattr(self._mine, "depth", 0) + 1
         try:
             yield
         finally:
             self._mine.depth -= 1
             with self._changed:
+                if not nested and self._mine.before is not None:
+                    _set_torch_threads(self._mine.before)
                 self._users -= 1
                 if not self._users:
-                    self._end()
+                    self._blas.restore_original_limits()
                     self._changed.notify_all()
 
     def _begin(self, count: int) -> None:
@@ -63,10 +67,10 @@ class _Owner:
         self._torch_before = _torch_threads()
         self._blas = threadpool_limits(limits=count, user_api="blas")
 
-    def _end(self) -> None:
-        self._blas.restore_original_limits()
-        if self._torch_before is not None:
-            _set_torch_threads(self._torch_before)
+    def _torch_of_this_thread(self) -> int | None:
+        """Return its count before the block; a new thread has inherited the one that is held."""
+        count = _torch_threads()
+        return self._torch_before if count == self._count else count
 
 
 _OWNER = _Owner()

@@ -1,19 +1,44 @@
-"""What a result was made with."""
+"""What a result was made with: versions of packages, and the version of the training recipe."""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable
 from importlib.metadata import version
+from typing import Any
 
 from precisionnet._version import __version__
 
 PACKAGES = ("numpy", "scipy", "numba", "torch", "scikit-learn", "pandas")
 
+RECIPE_VERSION = 1
+"""Version of the recipe: raise it by one whenever a default or the training changes the numbers of a fit.
+
+New rows carry it. Rows that were made with an earlier one stay as they are; their page says that they are older.
+"""
+
 
 def versions() -> dict[str, str]:
-    """By name, as installed; nothing is imported for it."""
+    """Return the versions of Python and the packages that decide about numbers; nothing is imported for it."""
     return {
         "precisionnet": __version__,
         "python": platform.python_version(),
         **{package: version(package) for package in PACKAGES},
     }
+
+
+def older_recipe(made_with: Iterable[Any]) -> str | None:
+    """Say that rows were made with an earlier recipe; None where all are of the present one.
+
+    ``made_with`` holds the ``recipe_version`` of every row, None where a row has none.
+    """
+    older = {found for found in made_with if found != RECIPE_VERSION}
+    if not older:
+        return None
+    numbers = sorted(found for found in older if isinstance(found, int))
+    told = [f"version {number}" for number in numbers]
+    told += ["a version from before versions were kept"] if len(numbers) < len(older) else []
+    return (
+        f"These rows were made with an earlier recipe ({' and '.join(told)}; the present one is version "
+        f"{RECIPE_VERSION}): a new run may give other numbers."
+    )

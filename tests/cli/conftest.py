@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass
 
 import pytest
+from typer.testing import CliRunner
 
-from precisionnet.cli import app as cli_app
 from precisionnet.cli import console
+from precisionnet.cli.app import app
+from tests.pictures import blank_pictures, with_pictures
+
+__all__ = ["blank_pictures", "with_pictures"]
 
 
 @dataclass(frozen=True)
@@ -23,29 +26,31 @@ class Run:
         """Standard error on one line: the terminal breaks lines, a reader does not mind."""
         return re.sub(r"\s+", " ", self.err)
 
+    @property
+    def flat(self) -> str:
+        """Standard output on one line."""
+        return re.sub(r"\s+", " ", self.out)
+
 
 @pytest.fixture
-def precisionnet(monkeypatch, capsys):
-    """Run ``precisionnet ARGS`` in this process, through its real entry point."""
+def precisionnet(monkeypatch):
+    """Run ``precisionnet ARGS`` in this process, 80 columns wide."""
+    monkeypatch.setattr(console.out, "_width", 80)
+    monkeypatch.setattr(console.err, "_width", 80)
+    monkeypatch.setenv("COLUMNS", "80")
 
     def run(*arguments: object) -> Run:
-        monkeypatch.setattr(sys, "argv", ["precisionnet", *map(str, arguments)])
-        monkeypatch.setattr(console.out, "_width", 80)
-        monkeypatch.setattr(console.err, "_width", 80)
-        try:
-            cli_app.main()
-            code = 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        captured = capsys.readouterr()
-        return Run(code, captured.out, captured.err)
+        done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return Run(done.exit_code, done.stdout, done.stderr)
 
     return run
 
 
 @pytest.fixture
 def table(gaussian, tmp_path):
-    """The Gaussian table with an id and a class, as csv."""
+    """The Gaussian table with an id, as csv."""
     frame = gaussian.X.assign(age=gaussian.y.round(3), who=[f"s{i:03d}" for i in range(len(gaussian.X))])
     path = tmp_path / "table.csv"
     frame.to_csv(path, index=False)

@@ -7,9 +7,9 @@ import json
 import pandas as pd
 import pytest
 
-from precisionnet.cli.precheck import COHORTS
-from precisionnet.experiments import config_data
-from tests.experiments.test_paper_build import adni_folder
+from precisionnet.cli.options import COHORTS
+from precisionnet.paper import config
+from tests.paper.test_build import adni_folder
 
 PLAIN = ("--methods", "svr,ridge,median", "--repeats", 2, "--jobs", 1)
 
@@ -48,7 +48,7 @@ def test_a_file_of_that_name_wins(precisionnet, here, table):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("adni",), "pass --data DIR"),
+        (("adni",), "registered users only"),
         (("adni", "--data", "nowhere"), "is not a folder"),
         (("abide", "--target", "sex"), "abide is compared on age"),
         (("abdie", "--target", "age"), "does not exist"),
@@ -77,7 +77,7 @@ def test_nothing_tuned(precisionnet, here, table):
 
 
 def test_the_names_are_those_of_the_configs():
-    assert COHORTS == config_data.COHORTS
+    assert COHORTS == config.COHORTS
 
 
 @pytest.mark.data

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from precisionnet.cli import datasets as command
-from precisionnet.cli.findings import report_findings
+from precisionnet.cli.tables import report_findings
 from precisionnet.datasets.checks import Finding
 from precisionnet.datasets.public.registry import DATASETS
 from precisionnet.errors import InputError

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.experiments.test_paper_build import adni_folder
+from tests.paper.test_build import adni_folder
 
 CONFIG = """
 name = "adni"

@@ -20,7 +20,6 @@ def member_predictions(model, X):
     return model.fitted.outputs(np.asarray(X), lambda output: model.fitted.target.meaning(output).T).T
 
 
-
 @pytest.fixture(scope="module")
 def model(gaussian):
     return PNNRegressor(**QUICK).fit(gaussian.X, gaussian.y)

@@ -17,27 +17,37 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from precisionnet import PNNClassifier, PNNRegressor
 
-FEW = {"standard": {"n_members": 2, "max_epochs": 10}, "paper": {"recipe": "paper"}}
+FEW = {"standard": {"n_members": 2, "max_epochs": 6}, "paper": {"recipe": "paper", "max_epochs": 10}}
 """Small enough to be checked in a moment, large enough to learn the tables of the checks."""
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([kind(**few) for kind in (PNNRegressor, PNNClassifier) for few in FEW.values()])
+@parametrize_with_checks([PNNRegressor(**FEW["standard"]), PNNClassifier(**FEW["paper"])])
 def test_check_estimator(estimator, check):
+    """Each estimator and each recipe once: what they share is the same code."""
     check(estimator)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([PNNRegressor(), PNNClassifier()])
-def test_check_estimator_as_it_comes(estimator, check):
+@parametrize_with_checks(
+    [
+        PNNRegressor(**FEW["paper"]),
+        PNNClassifier(**FEW["standard"]),
+        PNNRegressor(**FEW["standard"], missing="median"),
+        PNNRegressor(),
+        PNNClassifier(),
+    ]
+)
+def test_check_estimator_in_other_variants(estimator, check):
+    """The other recipe, gaps allowed, and every default."""
     check(estimator)
 
 
 @pytest.mark.parametrize("few", FEW.values(), ids=FEW)
 def test_pipeline_and_grid_search(gaussian, few):
     pipeline = make_pipeline(RobustScaler(), PNNRegressor(**few, random_state=0))
-    grid = GridSearchCV(pipeline, {"pnnregressor__order": [1, 2], "pnnregressor__l1_scale": [0.5, 2.0]}, cv=2)
+    grid = GridSearchCV(pipeline, {"pnnregressor__order": [1, 2]}, cv=2)
     grid.fit(gaussian.X, gaussian.y)
     assert grid.best_score_ > 0.3
     assert grid.best_estimator_[-1].precision_.shape == (8, 8)
@@ -53,14 +63,21 @@ def test_cross_val_predict_is_the_same_in_one_process_and_in_two(gaussian, few):
     assert np.corrcoef(alone, gaussian.y)[0, 1] > 0.6
 
 
-@pytest.mark.parametrize(("load", "floor"), [(load_iris, 0.9), (load_breast_cancer, 0.9)])
-@pytest.mark.parametrize("few", [{"n_members": 4, "max_epochs": 40}, FEW["paper"]], ids=FEW)
-def test_classifies_real_tables(load, floor, few):
+@pytest.mark.parametrize(
+    ("load", "few"),
+    [
+        (load_iris, {"n_members": 4, "max_epochs": 40}),
+        (load_breast_cancer, {"recipe": "paper"}),
+        pytest.param(load_breast_cancer, {"n_members": 4, "max_epochs": 40}, marks=pytest.mark.slow),
+        pytest.param(load_iris, {"recipe": "paper"}, marks=pytest.mark.slow),
+    ],
+)
+def test_classifies_real_tables(load, few):
     X, y = load(return_X_y=True, as_frame=True)
     model = PNNClassifier(**few, random_state=0)
     proba = cross_val_predict(model, X, y, cv=3, method="predict_proba")
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
-    assert (proba.argmax(axis=1) == y).mean() > floor
+    assert (proba.argmax(axis=1) == y).mean() > 0.9
 
 
 def test_clone_keeps_every_parameter():
@@ -71,15 +88,7 @@ def test_clone_keeps_every_parameter():
 @pytest.mark.slow
 def test_the_check_that_needs_scipys_array_interface_passes_too():
     """scikit-learn skips it unless SciPy is imported with its array API switched on: a process of its own."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        __file__,
-        "-k",
-        "test_check_estimator and not as_it_comes and check_array_api_input",
-        "-p",
-        "no:cacheprovider",
-    ]
+    command = [sys.executable, "-m", "pytest", __file__, "-k", "check_array_api_input", "-m", "not slow"]
+    command += ["-p", "no:cacheprovider"]
     done = subprocess.run(command, env=os.environ | {"SCIPY_ARRAY_API": "1"}, capture_output=True, text=True)
-    assert "4 passed" in done.stdout, done.stdout
+    assert "2 passed" in done.stdout, done.stdout

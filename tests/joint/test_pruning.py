@@ -1,50 +1,94 @@
-"""Sparse at prediction: the graph thins out, and what follows polishes."""
+"""Sparse at prediction: one graph for all members thins out, and what follows polishes."""
+
+from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from precisionnet import PNNRegressor
-from precisionnet.datasets import make_gaussian_regression
-from precisionnet.joint.pruning import ENDS, POLISH, edges_kept
+from precisionnet.joint.problem import start_of
+from precisionnet.joint.pruning import ENDS, edges_kept, thinned
+from precisionnet.joint.trainer import Trainer
+from precisionnet.linalg import count_zeros
+from precisionnet.parameters import POLISH, settings_of
+from tests.joint.members import PLAN, ensemble_problem, members_of, recipe, trained
 
-EPOCHS = 12
+SPARSE = replace(PLAN, sparse=True, max_epochs=10)
+
+
+def graphs(snapshot):
+    """The common graph, and the members' own."""
+    return (snapshot.theta_task != 0).any(axis=0), [matrix != 0 for matrix in snapshot.theta_task]
 
 
 @pytest.fixture(scope="module")
-def table():
-    data = make_gaussian_regression(200, 10, sparsity=0.3, random_state=3)
-    return np.asarray(data.X), np.asarray(data.y)
+def problem():
+    return ensemble_problem(n=8, l1_penalty=0.2)
 
 
-@pytest.fixture(scope="module", params=[0, 1, 2])
-def model(table, request):
-    small = {"n_members": 2, "max_epochs": EPOCHS, "l1_scale": 2.0}
-    return PNNRegressor(predict_on="sparse", random_state=request.param, **small).fit(*table)
+@pytest.fixture(scope="module")
+def members(problem):
+    """Of two shapes, in three stacks."""
+    return [*members_of(problem, 5), *members_of(problem, 2, readout="mlp")]
 
 
-def test_networks_have_no_edge_that_the_precision_has_not(model):
-    graph = model.precision_ != 0
-    assert not graph.all()
-    for shift in model.shifts_:
-        assert not (shift[~graph]).any()
-        assert np.allclose(shift, shift.T)
-    assert np.linalg.eigvalsh(model.precision_)[0] > 0
+@pytest.fixture(scope="module")
+def run(problem, members):
+    trainer, seen = Trainer(recipe(problem, plan=SPARSE, members=members)), []
+    while not trainer.done:
+        trainer.advance()
+        seen.append(trainer.kept if trainer.kept.epoch == len(trainer.history) else None)
+    return trainer, seen
 
 
-def test_as_many_edges_as_the_graphical_lasso(model, table):
-    lasso = PNNRegressor("glasso", n_members=2, max_epochs=1, l1_scale=2.0, random_state=model.random_state).fit(*table)
-    assert np.count_nonzero(model.precision_) == np.count_nonzero(lasso.precision_)
+def test_all_members_share_one_graph(run, problem):
+    trainer, _ = run
+    common, own = graphs(trainer.kept)
+    assert len(own) == 7
+    assert all(np.array_equal(graph, common) for graph in own)
+    assert np.array_equal(common, common.T)
+    assert not common.all()
+    np.testing.assert_array_equal(trainer.result().theta != 0, common)
+    assert np.linalg.eigvalsh(trainer.result().theta)[0] > 0
+    assert all(not theta[~common].any() for theta in trainer.kept.theta)
 
 
-def test_polishing_never_raises_the_training_loss(model):
-    history = model.history_
-    polished = history[(history["epoch"] - 1) / model.settings.n_epochs >= ENDS]
-    assert model.n_iter_ == round((1 + POLISH) * EPOCHS)
-    kept = history.iloc[model.best_epoch_ - 1]
-    assert model.best_epoch_ in set(polished["epoch"])
-    assert kept["train_loss"] <= polished["train_loss"].iloc[0]
+def test_as_many_edges_as_the_graphical_lasso(run, problem):
+    lasso = start_of("glasso", problem.graph).theta
+    assert count_zeros(lasso) > 0
+    assert count_zeros(run[0].result().theta) == count_zeros(lasso)
+
+
+def test_edges_only_go(run):
+    """Until the last one has gone no epoch is kept for its loss, so the kept one is each time the latest."""
+    early = [snapshot for snapshot in run[1][: round(ENDS * SPARSE.max_epochs)] if snapshot is not None]
+    assert len(early) >= 4
+    for before, after in itertools.pairwise(early):
+        assert not (graphs(after)[0] & ~graphs(before)[0]).any()
+
+
+def test_polishing_never_raises_the_training_loss(run):
+    trainer, _ = run
+    polished = [row for row in trainer.history if (row["epoch"] - 1) / SPARSE.max_epochs >= ENDS]
+    assert trainer.kept_row["epoch"] in {row["epoch"] for row in polished}
+    assert trainer.kept_row["train_loss"] <= polished[0]["train_loss"]
+
+
+def test_a_sparse_run_goes_on_from_a_sparser_one_with_its_graph(run, problem, members):
+    before = run[0].kept
+    sparser = replace(problem, graph=replace(problem.graph, l1_penalty=0.35))
+    after = trained(sparser, plan=replace(SPARSE, max_epochs=4), members=members, resume=before)
+    graph = graphs(after.kept)[0]
+    assert not (graph & ~graphs(before)[0]).any()
+    assert graph.sum() < graphs(before)[0].sum()
+    assert count_zeros(after.result().theta) == count_zeros(start_of("glasso", sparser.graph).theta)
+
+
+def test_a_sparse_fit_has_epochs_more():
+    assert settings_of({"max_epochs": 10, "predict_on": "sparse"}).n_epochs == round(10 * (1 + POLISH))
+    assert settings_of({"max_epochs": 10}).n_epochs == 10
 
 
 def test_edges_go_one_way_down_to_the_number_asked_for():
@@ -52,3 +96,16 @@ def test_edges_go_one_way_down_to_the_number_asked_for():
     assert left[0] == 100
     assert left[-1] == 20
     assert all(after <= before for before, after in itertools.pairwise(left))
+
+
+def test_the_edges_felt_least_go_first():
+    felt = np.triu(np.arange(25.0).reshape(5, 5), 1)
+    whole = np.ones((5, 5), dtype=bool)
+    graph = thinned(whole, felt, 3)
+    assert np.array_equal(graph, graph.T)
+    assert graph.diagonal().all()
+    edges = {(int(i), int(j)) for i, j in zip(*np.nonzero(np.triu(graph, 1)), strict=True)}
+    assert edges == {(2, 4), (2, 3), (3, 4)}
+    without = whole.copy()
+    without[3, 4] = without[4, 3] = False  # once gone, for ever
+    assert not thinned(without, felt, 3)[3, 4]

@@ -24,7 +24,7 @@ def dense_reference(weight: torch.Tensor, x: torch.Tensor, shift: torch.Tensor) 
     return sum(torch.einsum("nm,bmj,jf->bnf", power, x, h) for power, h in zip(powers, weight, strict=True))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     batch=st.integers(1, 5),
     nodes=st.integers(1, 9),
@@ -50,6 +50,45 @@ def test_filter_keeps_the_dtype(dtype, atol):
     output = bank(x, shift)
     assert output.dtype == dtype
     torch.testing.assert_close(output, dense_reference(bank.weight, x, shift), rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("f_in", [1, 2, 3])
+@pytest.mark.parametrize("order", [0, 1, 4])
+def test_taps_and_horners_rule_give_the_same(f_in, order):
+    """Values, and derivatives of weights, signals and a shift that need not be symmetric; a stack of banks as well."""
+    generator = torch.Generator().manual_seed(5)
+    weight = torch.randn(2, order + 1, f_in, 3, generator=generator, dtype=torch.float64)
+    x = torch.randn(2, 4, 5, f_in, generator=generator, dtype=torch.float64)
+    shift = 0.3 * torch.randn(2, 5, 5, generator=generator, dtype=torch.float64)
+    bank = PolynomialFilter(f_in, 3, order).double()
+    found = []
+    for one in ("taps", "Horner", "stack"):
+        leaves = [t.clone().requires_grad_() for t in (weight, x, shift)]
+        rows = [leaves] if one == "stack" else [[leaf[i] for leaf in leaves] for i in range(2)]
+        outputs = []
+        for h, signals, matrix in rows:
+            bank._parameters["weight"] = h  # a plain tensor, through which the gradient flows on
+            if one == "taps":
+                taps, offset = bank.taps(signals, matrix), torch.zeros(3, dtype=torch.float64)
+                outputs.append(bank.combine(taps, h.flatten(-3, -2), offset, (5, 4)))
+            else:
+                outputs.append(bank._horner(signals, matrix) if one == "Horner" else bank(signals, matrix))
+        output = outputs[0] if one == "stack" else torch.stack(outputs)
+        output.sin().sum().backward()
+        found.append([output, *(torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves)])
+    for other in found[1:]:
+        torch.testing.assert_close(other, found[0], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("f_out", [1, 4])
+def test_bias_is_added_to_every_node(f_out):
+    generator = torch.Generator().manual_seed(6)
+    bank = PolynomialFilter(2, f_out, 2, bias=True).double()
+    x, shift = torch.randn(3, 4, 2, generator=generator, dtype=torch.float64), random_shift(4, generator)
+    without = bank(x, shift)
+    with torch.no_grad():
+        bank.bias.copy_(torch.arange(1.0, f_out + 1))
+    torch.testing.assert_close(bank(x, shift), without + bank.bias)
 
 
 def test_filter_acts_as_its_frequency_response_on_each_spectral_component():

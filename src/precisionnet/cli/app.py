@@ -11,33 +11,38 @@ import typer
 
 from precisionnet._version import __version__
 from precisionnet.cli.datasets import app as datasets_app
-from precisionnet.cli.experiments import Defaults, Jobs, Quick, Scheduler, Seed
-from precisionnet.cli.experiments import app as experiments_app
-from precisionnet.cli.options import with_model_parameters
-from precisionnet.cli.precheck import (
-    check_data,
-    check_ending,
-    check_fit,
-    check_model,
-    check_out,
-    check_parameters,
-    check_search,
-    check_target,
-    check_workers,
-    named_cohort,
-)
-from precisionnet.cli.table_options import (
+from precisionnet.cli.messages import Commands
+from precisionnet.cli.options import (
     CompleteRows,
+    Defaults,
     Drop,
     Format,
     IdColumn,
+    Jobs,
+    ModelFolder,
     Person,
+    Quick,
     Regions,
+    Scheduler,
+    Seed,
     Site,
     Tables,
+    TaskOption,
+    check_data,
+    check_ending,
+    check_model,
+    check_out,
+    check_parameters,
+    check_results,
+    check_search,
+    check_target,
+    check_task,
+    check_test_fraction,
+    check_workers,
     load_options,
+    named_cohort,
+    with_model_parameters,
 )
-from precisionnet.errors import PrecisionNetError
 from precisionnet.inputs import refuse_missing_table
 
 if TYPE_CHECKING:
@@ -45,13 +50,12 @@ if TYPE_CHECKING:
     from precisionnet.datasets.checks import Finding
     from precisionnet.types import TaskName
 
-app = typer.Typer(
-    no_args_is_help=True,
+app = Commands(
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help: at 80 columns the boxed one squeezes every sentence into a strip
     help="Precision Neural Networks: a sparse graph of your table's columns, learned together with a network on it.",
 )
+experiments_app = Commands(help="Say how far experiments are; make their pages and figures again from the stored rows.")
 
 
 def _version(wanted: bool) -> None:
@@ -75,7 +79,7 @@ def fit(
     id_column: IdColumn = None,
     person: Person = None,
     site: Site = None,
-    task: Annotated[str, typer.Option(metavar="[auto|regression|classification]", help="What the target is.")] = "auto",
+    task: TaskOption = "auto",
     drop: Drop = None,
     format: Format = "auto",
     regions: Regions = "all",
@@ -88,15 +92,18 @@ def fit(
 ) -> None:
     """Learn a network and its graph from a table; write the model, predictions for held-out rows and a report."""
     check_parameters(parameters)
-    check_fit(task, test_fraction)
+    check_task(task)
+    check_test_fraction(test_fraction)
     check_out(out)
     for table in tables:
         refuse_missing_table(table)
     loading = load_options(target, id_column, person, site, drop, format, regions)
-    from precisionnet.cli.prepare import prepare
+    from precisionnet.cli.tables import rows_to_fit
 
     missing = parameters.get("missing", "error")
-    data, kind, findings = prepare(tables, loading, task, complete_rows=complete_rows, missing=missing, strict=strict)
+    data, kind, findings = rows_to_fit(
+        tables, loading, task, complete_rows=complete_rows, missing=missing, strict=strict
+    )
     from precisionnet.cli.fit import run_fit
 
     source = " + ".join(Path(table).name for table in tables)
@@ -108,7 +115,7 @@ app.command()(with_model_parameters(fit))
 
 @app.command()
 def predict(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Model folder, or the output folder of fit.")],
+    model: ModelFolder,
     tables: Tables,
     output: Annotated[
         str | None,
@@ -132,7 +139,7 @@ def predict(
 
 @app.command()
 def show(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Model folder, or the output folder of fit.")],
+    model: ModelFolder,
     edges: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write every edge to a csv, tsv or parquet file.")
     ] = None,
@@ -171,7 +178,7 @@ def compare(
     ] = None,
     id_column: IdColumn = None,
     site: Site = None,
-    task: Annotated[str, typer.Option(metavar="[auto|regression|classification]", help="What the target is.")] = "auto",
+    task: TaskOption = "auto",
     drop: Drop = None,
     format: Format = "auto",
     regions: Regions = "all",
@@ -196,12 +203,12 @@ def compare(
     ] = "precisionnet-compare",
 ) -> None:
     """Should I use this here? Tune and test every method on the same splits of your table, and say so."""
-    check_fit(task, 0.2)
+    check_task(task)
     check_out(out)
     check_search(repeats, search, trials, defaults=defaults)
     check_workers(jobs, scheduler)
-    check_data(data)
     cohort = named_cohort(tables)
+    check_data(cohort, data)
     check_target(target, cohort, data)
     for table in tables if cohort is None else ():
         refuse_missing_table(table)
@@ -210,14 +217,14 @@ def compare(
     about: dict[str, str] = {}
     kind: TaskName = "regression"
     if cohort is not None:
-        from precisionnet.cli.compare import prepare_cohort
+        from precisionnet.cli.compare import cohort_rows
 
-        rows, about = prepare_cohort(cohort, None if data is None else Path(data))
+        rows, about = cohort_rows(cohort, None if data is None else Path(data))
     else:
         loading = load_options(target, id_column, person, site, drop, format, regions)
-        from precisionnet.cli.prepare import prepare
+        from precisionnet.cli.tables import rows_to_fit
 
-        rows, kind, findings = prepare(
+        rows, kind, findings = rows_to_fit(
             tables, loading, task, complete_rows=complete_rows, missing="median", strict=False
         )
     from precisionnet.cli.compare import run_compare
@@ -265,10 +272,36 @@ def reproduce(
     if out is not None:
         check_out(out)
     check_workers(jobs, scheduler)
-    check_data(data)
-    from precisionnet.cli.reproduce import run_reproduce
+    check_data(what, data)
+    from precisionnet.cli.compare import run_reproduce
 
     run_reproduce(what, out, data, jobs, scheduler, seed, quick=quick)
+
+
+@experiments_app.command("status")
+def show_status(
+    folder: Annotated[
+        str | None, typer.Argument(metavar="[DIR]", help="A results folder; every one below this folder if not given.")
+    ] = None,
+) -> None:
+    """Say how many fits of an experiment are finished, and whether it is running."""
+    if folder is not None:
+        check_results(folder)
+    from precisionnet.cli.compare import run_status
+
+    run_status(folder)
+
+
+@experiments_app.command()
+def page(
+    folders: Annotated[list[str], typer.Argument(metavar="DIR...", help="Results folders.")],
+) -> None:
+    """Make summary.csv, the figures and index.html again from the stored rows alone."""
+    for folder in folders:
+        check_results(folder)
+    from precisionnet.cli.compare import run_page
+
+    run_page(folders)
 
 
 app.add_typer(experiments_app, name="experiments")
@@ -285,17 +318,11 @@ def demo(
 
 
 def main() -> None:
-    """Entry point: an error a user can mend becomes one sentence and exit code 2; a stop leaves nothing behind."""
+    """Run the command line; a signal that stops it leaves nothing half-written behind."""
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):  # end like Ctrl-C does: through the clean-up of what is half-written
             signal.signal(getattr(signal, name), lambda number, _: sys.exit(128 + number))
-    try:
-        app()
-    except PrecisionNetError as error:
-        from precisionnet.cli.console import error as print_error
-
-        print_error(str(error))
-        sys.exit(2)
+    app()
 
 
 if __name__ == "__main__":

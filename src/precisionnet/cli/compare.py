@@ -1,34 +1,34 @@
-"""``precisionnet compare``, once the table is read and checked: every method on it, and whether to use this one."""
+"""``precisionnet compare``, ``reproduce`` and ``experiments``: run the fits, write the page, print the answer.
+
+Modules with networks are imported where they are used, so that a mistake is told before that.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from precisionnet.cli import console
-from precisionnet.cli.experiments import run_write_print
-from precisionnet.datasets import Dataset
-from precisionnet.datasets.checks import Finding
-from precisionnet.experiments.comparing import QUICK_GRID, compare_experiment
-from precisionnet.experiments.config import Tuning
-from precisionnet.experiments.methods.registry import quick_methods
+from precisionnet.errors import OutputError, PrecisionNetError
 from precisionnet.types import TaskName
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from precisionnet.datasets import Dataset
+    from precisionnet.datasets.checks import Finding
+    from precisionnet.report.experiment_page import ExperimentPage
+    from precisionnet.runner.jobs import Experiment
+    from precisionnet.runner.progress import Status
 
 QUICK_REPEATS, REPEATS = 2, 5
 
 
-def filled(data: Dataset) -> list[str]:
-    """What happens to missing values, where there are some."""
-    if not data.X.isna().any(axis=None):
-        return []
-    return ["Missing values are filled with their column's median of the training rows; boosting takes them as gaps."]
-
-
-def prepare_cohort(cohort: str, folder: Path | None) -> tuple[Dataset, dict[str, str]]:
-    """The rows of a cohort we know, fetched where they are not in the folder, and what its page says of them."""
-    from precisionnet.experiments.paper.cohorts import cohort_about, load_cohort
+def cohort_rows(cohort: str, folder: Path | None) -> tuple[Dataset, dict[str, str]]:
+    """Return the rows of a known cohort, fetched where they are not in the folder, and what its page says of them."""
+    from precisionnet.paper.cohorts import cohort_about, load_cohort
 
     with console.working(f"loading {cohort}"):
         data = load_cohort(cohort, folder)
@@ -54,12 +54,16 @@ def run_compare(
     defaults: bool = False,
     about: Mapping[str, Any] | None = None,
 ) -> None:
-    """Build, run, write, print; ``about`` is what the page says differently."""
+    """Compare methods on a table; ``about`` is what the page says differently."""
+    from precisionnet.evaluation.comparison import compare_experiment
+    from precisionnet.evaluation.methods import QUICK_GRID, quick_methods
+    from precisionnet.evaluation.tuning import Tuning
+
     if methods is None and quick:
         methods = list(quick_methods(task))
     told = [*data.notes, *(finding.sentence for finding in findings if finding.level != "note")]
     experiment = compare_experiment(
-        replace(data, notes=(*told, *filled(data))),
+        replace(data, notes=(*told, *_filled(data))),
         task,
         methods,
         repeats if repeats is not None else QUICK_REPEATS if quick else REPEATS,
@@ -72,4 +76,135 @@ def run_compare(
     how = f"{task} (guessed; --task sets it)" if guessed else task
     size = f"{len(data)} rows, {data.X.shape[1]} columns, {len(experiment.jobs)} fits"
     console.note(f"{experiment.about['target']}: {how}, {size}")
-    run_write_print(experiment, out, jobs, scheduler, told)
+    _run_write_print(experiment, out, jobs, scheduler, told)
+
+
+def _filled(data: Dataset) -> list[str]:
+    """Say what happens to missing values, where there are some."""
+    if not data.X.isna().any(axis=None):
+        return []
+    return ["Missing values are filled with their column's median of the training rows; boosting takes them as gaps."]
+
+
+def run_reproduce(
+    what: str,
+    out: str | None,
+    data: str | None,
+    jobs: int | None,
+    scheduler: str | None,
+    seed: int | None,
+    *,
+    quick: bool,
+) -> None:
+    """Run an experiment of the paper, or one written in a TOML file of the same form."""
+    from precisionnet.paper.config import builtin, load_config
+
+    is_file = what.endswith(".toml")
+    config = load_config(Path(what) if is_file else builtin(what), quick)
+    if seed is not None:
+        config = replace(config, seed=seed)
+    place = Path(out or f"results-{Path(what).stem if is_file else what}{'-quick' if quick else ''}")
+    with console.working("preparing"):
+        from precisionnet.paper import build
+
+        experiment = build(config, None if data is None else Path(data))
+    expected = config.expected.get("quick" if quick else "full", "")
+    if expected:
+        console.note(f"Expected: {expected}")
+    _run_write_print(experiment, place, jobs, scheduler)
+
+
+def _run_write_print(
+    experiment: Experiment, out: Path, jobs: int | None, scheduler: str | None, told: Sequence[str] = ()
+) -> None:
+    """Run the fits that are not stored yet, write the page and the figures, print the answer."""
+    from precisionnet.cli.progress import fits
+    from precisionnet.report.experiment_page import write_results
+    from precisionnet.runner.run import run_experiment
+
+    experiment = replace(experiment, splits=_safe_splits(experiment.splits))
+    try:
+        with fits() as on_event:
+            run_experiment(experiment, out, jobs=jobs, scheduler=scheduler, on_event=on_event)
+    except KeyboardInterrupt as stopped:
+        console.note(str(stopped) or f"Stopped: finished fits are kept in {out}; run the same command again to go on.")
+        raise
+    try:
+        with console.working("drawing"):
+            page = write_results(out)
+    except OutputError as error:
+        raise OutputError(f"All fits are kept, but not their page. {error} The same command then draws it.") from error
+    _print_page(page, out, told)
+
+
+def _safe_splits(splits: pd.DataFrame | None) -> pd.DataFrame | None:
+    """Make the ids of ``splits.csv`` safe for spreadsheets."""
+    if splits is None:
+        return None
+    from precisionnet.tables_out import spreadsheet_safe
+
+    ids = spreadsheet_safe(splits.index.to_frame(index=False, name=str(splits.index.name or "id")))
+    return splits.set_index(ids.set_index(ids.columns[0]).index)
+
+
+def _print_page(page: ExperimentPage, out: Path, told: Sequence[str]) -> None:
+    """Print the answer first, then the tables, then where everything is; what was ``told`` is not said again."""
+    for sentence in page.warnings:
+        if sentence not in told:
+            console.note(sentence)
+    for line in page.failed:
+        console.warn(f"{line['method']} failed ({line['where']}): {line['why']}")
+    console.say(page.verdict)
+    for shown in page.tables:
+        console.say("")
+        if shown.title:
+            console.say(shown.title)
+        console.table(shown.columns, shown.rows)
+    if page.claims:
+        console.say("")
+        console.say("The paper's claims, under this protocol:")
+        styles = {True: ("holds", "green"), False: ("does not", "bold red"), None: ("open", "dim")}
+        console.listing(
+            (*styles[claim["holds"]], f"{claim['claim']} ({str(claim['numbers']).rstrip('.')})")
+            for claim in page.claims
+        )
+    console.say("")
+    console.say(f"Wrote {out / 'index.html'}, {out / 'summary.csv'}, {out / 'rows.jsonl'} and figures")
+
+
+def run_status(folder: str | None) -> None:
+    """Print how far one experiment is, or every one below the current folder."""
+    from precisionnet.runner.progress import results_folders, status
+
+    if folder is not None:
+        _print_status(Path(folder), status(Path(folder)), by_method=True)
+        return
+    found = results_folders(Path())
+    if not found:
+        console.say("No results folder here: precisionnet compare or precisionnet reproduce makes one.")
+    for place in found:
+        try:
+            _print_status(place, status(place), by_method=len(found) == 1)
+        except PrecisionNetError as error:  # one folder that cannot be read does not hide the others
+            console.warn(str(error))
+
+
+def run_page(folders: list[str]) -> None:
+    """Write the summary, the figures and the page of every folder again."""
+    from precisionnet.report.experiment_page import PAGE, write_results
+
+    for folder in folders:
+        for sentence in write_results(Path(folder)).warnings:
+            console.note(sentence)
+        console.say(f"Wrote {Path(folder) / PAGE}")
+
+
+def _print_status(folder: Path, found: Status, *, by_method: bool) -> None:
+    last = f", last one {found.last_finished[:16].replace('T', ' ')} UTC" if found.last_finished else ""
+    failed = f", {found.failed} of them failed" if found.failed else ""
+    console.say(f"{folder}: {found.name}, {found.state}, {found.done} of {found.total} fits{failed}{last}")
+    if by_method:
+        cells = [[line.method, str(line.done), str(line.failed), str(line.total)] for line in found.methods]
+        console.table(["method", "done", "failed", "of"], cells)
+    if found.state == "interrupted":
+        console.say("Run the same command again to go on.")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from precisionnet.cli.precheck import check_fit
-from precisionnet.cli.table_options import (
+from precisionnet.cli.messages import Commands
+from precisionnet.cli.options import (
     CompleteRows,
     Drop,
     Format,
@@ -17,18 +18,17 @@ from precisionnet.cli.table_options import (
     Regions,
     Site,
     Tables,
+    TaskOption,
+    check_task,
     load_options,
 )
 from precisionnet.inputs import refuse_missing_table
 
 if TYPE_CHECKING:
+    from precisionnet.datasets.checks import Finding
     from precisionnet.datasets.public.registry import RemoteDataset
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Check a table before a fit; list, describe and fetch public data sets.",
-)
+app = Commands(help="Check a table before a fit; list, describe and fetch public data sets.")
 
 DatasetName = Annotated[str, typer.Argument(metavar="NAME", help="One of those that `datasets list` names.")]
 DataFolder = Annotated[
@@ -39,6 +39,8 @@ DataFolder = Annotated[
         help="Where data sets are kept; $PRECISIONNET_DATA or the platform's cache if not given.",
     ),
 ]
+STYLES = {"note": "dim", "warning": "bold yellow", "error": "bold red"}
+"""Levels of findings, in the order in which they are printed."""
 SYNTHETIC = {
     "make_gaussian_regression": "Gaussian rows from a sparse precision, a linear target with noise; the true graph "
     "comes with them.",
@@ -56,7 +58,7 @@ def check(
     drop: Drop = None,
     format: Format = "auto",
     regions: Regions = "all",
-    task: Annotated[str, typer.Option(metavar="[auto|regression|classification]", help="What the target is.")] = "auto",
+    task: TaskOption = "auto",
     missing: Annotated[str, typer.Option(metavar="[error|median]", help="What fit will do about gaps.")] = "error",
     complete_rows: CompleteRows = False,
     strict: Annotated[bool, typer.Option("--strict", help="Take warnings for errors.")] = False,
@@ -66,19 +68,38 @@ def check(
         refuse_missing_table(table)
     from precisionnet.arguments import check_choice
     from precisionnet.cli import console
-    from precisionnet.cli.findings import print_findings
-    from precisionnet.cli.prepare import load
+    from precisionnet.cli.tables import read_tables
     from precisionnet.datasets.checks import Finding, check_dataset
 
-    check_fit(task, 0.2)
+    check_task(task)
     check_choice("--missing", missing, ("error", "median"))
     loading = load_options(target, id_column, person, site, drop, format, regions)
-    data = load(tables, loading, complete_rows=complete_rows)
+    data = read_tables(tables, loading, complete_rows=complete_rows)
     with console.working("checking"):
         findings = check_dataset(data, None if task == "auto" else task, missing)  # type: ignore[arg-type]
     loaded = [Finding("note", "loading", sentence) for sentence in data.notes]
-    if not print_findings([*findings, *loaded], strict=strict):
+    if not _print_findings([*findings, *loaded], strict=strict):
         raise typer.Exit(1)
+
+
+def _print_findings(findings: Sequence[Finding], *, strict: bool) -> bool:
+    """Print facts first, then warnings, then errors, then the verdict; return whether the data set passes."""
+    from precisionnet.cli import console
+
+    ordered = [finding for level in STYLES for finding in findings if finding.level == level]
+    console.listing((finding.level, STYLES[finding.level], finding.sentence) for finding in ordered)
+    console.say("")
+    errors, warned = (sum(finding.level == level for finding in findings) for level in ("error", "warning"))
+    warnings = f"{warned} warning{'' if warned == 1 else 's'}"
+    if errors:
+        console.say(f"Not ready for a fit: {errors} error{'' if errors == 1 else 's'} to mend first.")
+    elif warned and strict:
+        console.say(f"Refused, as --strict takes warnings for errors: {warnings}.")
+    elif warned:
+        console.say(f"A fit is possible; {warnings} to look at first.")
+    else:
+        console.say("Nothing stands in the way of a fit.")
+    return not errors and not (warned and strict)
 
 
 @app.command("list")

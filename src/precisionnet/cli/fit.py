@@ -11,15 +11,18 @@ from typing import Any
 import pandas as pd
 
 from precisionnet.cli import console
-from precisionnet.cli.wording import graph_sentence, id_label, probability_frame
+from precisionnet.cli.messages import graph_sentence
+from precisionnet.cli.options import option_name
+from precisionnet.cli.progress import epochs
+from precisionnet.cli.tables import prediction_frame
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
 from precisionnet.estimators.files import is_model_folder
-from precisionnet.estimators.settings import Settings
-from precisionnet.experiments import METRIC_LABELS, HoldOut, measure
+from precisionnet.evaluation import METRIC_LABELS, HoldOut, measure
 from precisionnet.outputs import whole_folder
-from precisionnet.parameters import settled
+from precisionnet.parameters import settings_of
 from precisionnet.report import render
+from precisionnet.tables_out import write_table
 from precisionnet.types import TaskName
 
 MODEL_FOLDER, PREDICTIONS, REPORT = "model", "predictions.csv", "report.html"
@@ -37,7 +40,7 @@ def run_fit(
     *,
     guessed: bool,
 ) -> None:
-    """Train, write and print."""
+    """Train, write the output folder and print the result."""
     try:
         result = fit_and_write(data, findings, task, out, seed, test_fraction, parameters, source)
     except KeyboardInterrupt:
@@ -57,13 +60,12 @@ def fit_and_write(
     source: str,
 ) -> HoldOut:
     """Train and write the output folder, whole or not at all."""
-    settings = Settings(**settled(parameters))
-    settings.refuse_contradictions()
+    settings = settings_of(parameters, task, name_of=option_name)
     with whole_folder(out, is_ours=is_fit_output) as folder:
-        with console.epochs(settings.n_epochs) as bar:
-            result = measure(data, task, parameters, seed=seed, test_fraction=test_fraction, on_epoch=bar)
+        with epochs(settings.n_epochs) as callback:
+            result = measure(data, task, parameters, seed=seed, test_fraction=test_fraction, callbacks=[callback])
         result.model.save(folder / MODEL_FOLDER)
-        _predictions(result, data.X.index).to_csv(folder / PREDICTIONS, index=False)
+        write_table(_predictions(result, data.X.index), folder / PREDICTIONS)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a glyph that is missing from a font is no news
             page = render(result, source, datetime.date.today().isoformat(), findings)
@@ -80,7 +82,7 @@ def is_fit_output(folder: Path) -> bool:
 
 
 def print_result(result: HoldOut, out: Path, *, guessed: bool = False) -> None:
-    """The table, the graph in a sentence, and where things are."""
+    """Print the scores, the graph in a sentence, and where things are."""
     for sentence in result.notes:
         console.note(sentence)
     model = result.model
@@ -105,8 +107,5 @@ def print_result(result: HoldOut, out: Path, *, guessed: bool = False) -> None:
 
 def _predictions(result: HoldOut, ids: pd.Index[Any]) -> pd.DataFrame:
     said = result.predictions
-    label = id_label(ids, "true", "predicted")
-    frame = pd.DataFrame({label: ids[result.test], "true": result.y_test, "predicted": said.predicted})
-    if said.probabilities is None:
-        return frame
-    return frame.join(probability_frame(said.probabilities, result.model.classes_))
+    columns = {"true": result.y_test, "predicted": said.predicted}
+    return prediction_frame(ids[result.test], columns, said.probabilities, getattr(result.model, "classes_", None))

@@ -1,18 +1,63 @@
-"""A command-line option for every model parameter, made from ``precisionnet.parameters``."""
+"""Options that several commands share, and what is refused before anything heavy is imported.
+
+A typing mistake should not cost five seconds: no NumPy, pandas or torch here.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from precisionnet.parameters import PARAMETERS, Parameter
+from precisionnet.errors import InputError, ModelFileError
+from precisionnet.parameters import PARAMETERS, Parameter, settings_of
+
+FORMATS = "[auto|freesurfer|ants|adni|enigma|participants|regions|table]"
+WRITERS = (".csv", ".tsv", ".parquet")
+COHORTS = ("abide", "ants", "adni")
+"""What ``compare`` takes in the place of a table; as ``paper.config`` has them."""
+
+# Tables.
+Tables = Annotated[list[str], typer.Argument(metavar="TABLE", help="csv, tsv, parquet or xlsx; several are joined.")]
+IdColumn = Annotated[
+    str | None, typer.Option("--id", metavar="COL", help="Column that identifies a row; not a feature.")
+]
+Person = Annotated[
+    str | None,
+    typer.Option(metavar="COL", help="Column that says whose row it is, where a person has several; else the id does."),
+]
+Site = Annotated[str | None, typer.Option(metavar="COL", help="Column that says where a row was measured.")]
+Drop = Annotated[list[str] | None, typer.Option(metavar="COL", help="Column to leave out; may be repeated.")]
+Format = Annotated[
+    str, typer.Option(metavar=FORMATS, help="What the tables are; 'table' takes every column as it stands.")
+]
+Regions = Annotated[str, typer.Option(metavar="[all|dkt62]", help="Of Desikan-Killiany's 68 regions, all or DKT's 62.")]
+CompleteRows = Annotated[
+    bool, typer.Option("--complete-rows", help="Leave out rows in which the target or a feature is missing.")
+]
+TaskOption = Annotated[str, typer.Option(metavar="[auto|regression|classification]", help="What the target is.")]
+
+# Models and experiments.
+ModelFolder = Annotated[str, typer.Argument(metavar="MODEL", help="Model folder, or the output folder of fit.")]
+Jobs = Annotated[
+    int | None, typer.Option(metavar="N", help="Fits at the same time; as many as there are cores if not given.")
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="A dask.distributed scheduler to run the fits on, such as tcp://host:8786."),
+]
+Seed = Annotated[int | None, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of splits and fits.")]
+Defaults = Annotated[
+    bool, typer.Option("--defaults", help="Tune nothing: every method as it is when no parameter is set.")
+]
+Quick = Annotated[bool, typer.Option("--quick", help="A run of minutes: fewer repeats and fewer parameters to try.")]
 
 
 def with_model_parameters(command: Callable[..., None]) -> Callable[..., None]:
-    """Give ``command(..., **parameters)`` one option a parameter; those the user did not set keep their defaults."""
+    """Give ``command(..., **parameters)`` one option per model parameter, made from ``precisionnet.parameters``."""
     own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
     added = [
         inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.initial, annotation=_annotation(p))
@@ -32,11 +77,135 @@ def with_model_parameters(command: Callable[..., None]) -> Callable[..., None]:
 def _annotation(parameter: Parameter) -> Any:
     kind: Any = parameter.kind | None if parameter.optional or parameter.by_recipe else parameter.kind
     metavar = f"[{'|'.join(parameter.choices)}]" if parameter.choices else None
-    return Annotated[kind, typer.Option(help=_help(parameter), metavar=metavar)]
+    help = parameter.help
+    if parameter.by_recipe:  # the option's own default is None, which says nothing
+        help = f"{help}  [default: {parameter.default}; paper: {parameter.paper}]"
+    return Annotated[kind, typer.Option(help=help, metavar=metavar)]
 
 
-def _help(parameter: Parameter) -> str:
-    """The meaning and, where it depends on the recipe, both defaults: the option's own is None, which says nothing."""
-    if not parameter.by_recipe:
-        return parameter.help
-    return f"{parameter.help}  [default: {parameter.default}; paper: {parameter.paper}]"
+def load_options(
+    target: str | None,
+    id_column: str | None,
+    person: str | None,
+    site: str | None,
+    drop: list[str] | None,
+    format: str,
+    regions: str,
+) -> dict[str, Any]:
+    """Return the arguments of ``load_table``; a column that is named in two roles is refused."""
+    from precisionnet.arguments import refuse_two_roles  # with NumPy, which --help does not need
+
+    dropped = [("--drop", name) for name in drop or []]
+    refuse_two_roles([("--target", target), ("--id", id_column), ("--site", site), *dropped])
+    refuse_two_roles([("--target", target), ("--person", person)])  # a person may well be the id
+    return {
+        "target": target,
+        "id": id_column,
+        "person": person,
+        "site": "auto" if site is None else site,
+        "drop": drop or [],
+        "format": format,
+        "regions": regions,
+    }
+
+
+def check_parameters(parameters: dict[str, Any]) -> None:
+    """Refuse model parameters out of their range or without effect, all at once, by the names of their options."""
+    settings_of(parameters, name_of=option_name)
+
+
+def option_name(parameter: str) -> str:
+    """Return the option by which a model parameter is given."""
+    return f"--{parameter.replace('_', '-')}"
+
+
+def check_task(task: str) -> None:
+    """Refuse an unknown ``--task``."""
+    if task not in ("auto", "regression", "classification"):
+        raise InputError(f"--task must be auto, regression or classification, got {task!r}.")
+
+
+def check_test_fraction(test_fraction: float) -> None:
+    """Refuse a ``--test-fraction`` that leaves no rows on one side."""
+    if not 0.0 < test_fraction < 1.0:
+        raise InputError(f"--test-fraction must be between 0 and 1, got {test_fraction:g}; 0.2 holds out a fifth.")
+
+
+def check_model(folder: str) -> None:
+    """Refuse a model folder that is missing, empty or a file."""
+    place = Path(folder)
+    try:
+        kind = "is a file" if place.is_file() else "does not exist"
+        if place.is_dir():
+            kind = "" if any(place.iterdir()) else "is empty"
+    except (OSError, ValueError) as error:
+        kind = f"cannot be reached ({getattr(error, 'strerror', None) or error})"
+    if kind:
+        raise ModelFileError(f"Model folder {folder!r} {kind}: pass the folder that precisionnet fit wrote.")
+
+
+def check_out(out: str) -> None:
+    """Refuse an output folder without a name: '' would mean the current folder."""
+    if not out.strip():
+        raise InputError("--out is empty: name a folder for the results.")
+
+
+def named_cohort(tables: list[str]) -> str | None:
+    """Return the cohort that stands in the place of a table; a file of that name is a table."""
+    (first, *more) = tables
+    return first if first in COHORTS and not more and not Path(first).exists() else None
+
+
+def check_target(target: str | None, cohort: str | None, data: str | None) -> None:
+    """Refuse a table without a target, and a cohort with another target than its own."""
+    if cohort is None and target is None:
+        raise InputError("--target is missing: name the column to predict.")
+    if cohort is None and data is not None:
+        raise InputError(f"--data is where the tables of {', '.join(COHORTS)} are: leave it out with a table.")
+    if cohort is not None and target not in (None, "age"):
+        raise InputError(f"{cohort} is compared on age: leave --target {target} out.")
+
+
+def check_search(repeats: int | None, search: str, trials: int | None, *, defaults: bool = False) -> None:
+    """Refuse a search that contradicts itself."""
+    if defaults and (search != "grid" or trials is not None):
+        raise InputError("--defaults tunes nothing, --search and --trials say how to tune: give one of them.")
+    if repeats is not None and repeats < 1:
+        raise InputError(f"--repeats must be at least 1, got {repeats}; 5 is usual.")
+    if search not in ("grid", "optuna"):
+        raise InputError(f"--search must be grid or optuna, got {search!r}.")
+    if trials is not None and trials < 1:
+        raise InputError(f"--trials must be at least 1, got {trials}.")
+    if trials is not None and search == "grid":
+        raise InputError("--trials is the budget of --search optuna: add that, or leave --trials out.")
+
+
+def check_workers(jobs: int | None, scheduler: str | None) -> None:
+    """Refuse workers on this machine and on a cluster at the same time."""
+    if jobs is not None and jobs < 1:
+        raise InputError(f"--jobs must be at least 1, got {jobs}; leave it out to use every core.")
+    if jobs is not None and scheduler is not None:
+        raise InputError("--jobs counts processes on this machine, a scheduler has its own workers: give one of them.")
+
+
+def check_data(cohort: str | None, folder: str | None) -> None:
+    """Refuse a folder of tables that is not there, and ADNI without one: it cannot be fetched."""
+    if folder is not None and not Path(folder).is_dir():
+        raise InputError(f"--data {folder!r} is not a folder: pass the one that holds the tables.")
+    if cohort == "adni" and folder is None:
+        raise InputError(
+            "ADNI is given to registered users only: pass --data DIR, a folder with UCSFFSX51*.csv and ADNIMERGE.csv "
+            "from ida.loni.usc.edu."
+        )
+
+
+def check_results(folder: str) -> None:
+    """Refuse a folder in which no experiment is stored."""
+    if not (Path(folder) / "experiment.json").is_file():
+        raise InputError(f"{folder!r} is not a results folder: pass one that precisionnet compare or reproduce made.")
+
+
+def check_ending(output: str | None) -> None:
+    """Refuse an output file of a kind that cannot be written."""
+    if output is not None and Path(output).suffix.lower() not in WRITERS:
+        raise InputError(f"Cannot write {output!r}: its ending must be one of {', '.join(WRITERS)}.")

@@ -1,55 +1,62 @@
-"""``precisionnet predict``: columns by name, one prediction a row."""
+"""``precisionnet predict``: columns by name, one prediction per row."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from precisionnet.cli import console
-from precisionnet.cli.prepare import far_away, rows_to_predict
-from precisionnet.cli.wording import id_label, probability_frame
-from precisionnet.datasets import refuse_bad_numbers
-from precisionnet.errors import InputError
+from precisionnet.cli.tables import named_by_measure, prediction_frame
+from precisionnet.datasets import Dataset, load_table, refuse_bad_numbers
+from precisionnet.datasets.neuro.formats import OF_REGIONS, recognise
+from precisionnet.datasets.neuro.regions import parse_region
+from precisionnet.datasets.table_files import read_header
+from precisionnet.errors import InputError, printable, some
 from precisionnet.estimators import load
 from precisionnet.estimators.checks import column_names
 from precisionnet.estimators.intervals import refuse_coverage
-from precisionnet.outputs import whole_file
+from precisionnet.tables_out import spreadsheet_safe, write_table
+from precisionnet.types import FloatArray
+
+FAR = 6.0
+EVERY_SCAN = {"phase": None, "quality": "any", "scans": "all"}
+"""Of an ADNI table: what is given is predicted."""
 
 
 def run_predict(
     folder: str, paths: list[str], output: str | None, id_column: str | None, interval: float | None = None
 ) -> None:
-    """The whole command; ``interval`` is the coverage of the columns lower and upper."""
+    """Predict and write; ``interval`` is the coverage of the columns lower and upper."""
     model = load(folder)
     if interval is not None:
-        refuse_interval(model, interval)
-    data = rows_to_predict(paths, id_column, column_names(model))
+        _refuse_interval(model, interval)
+    data = _rows_to_predict(paths, id_column, column_names(model))
     for sentence in data.notes:
         console.note(sentence)
     for sentence in data.doubts:
         console.warn(sentence)
     refuse_bad_numbers(data.X, missing="error" if model.medians_ is None else "median", droppable=False)
-    far = far_away(model.standard_units(data.X)) if model.standardize else None
+    far = _far_away(model.standard_units(data.X)) if model.standardize else None
     if far is not None:
         console.warn(far)
-    column = "predicted" if model.target_name_ is None else f"predicted_{model.target_name_}"
-    ends = () if interval is None else ("lower", "upper")
-    result = pd.DataFrame({id_label(data.X.index, column, *ends): data.X.index, column: model.predict(data.X)})
+    name = "predicted" if model.target_name_ is None else f"predicted_{model.target_name_}"
+    columns = {name: model.predict(data.X)}
     if interval is not None:
-        result[list(ends)] = model.predict_interval(data.X, interval)
-    if hasattr(model, "predict_proba"):
-        result = result.join(probability_frame(model.predict_proba(data.X), model.classes_))
+        columns["lower"], columns["upper"] = np.asarray(model.predict_interval(data.X, interval)).T
+    probabilities = model.predict_proba(data.X) if hasattr(model, "predict_proba") else None
+    result = prediction_frame(data.X.index, columns, probabilities, getattr(model, "classes_", None))
     if output is None:
-        result.to_csv(sys.stdout, index=False)
+        _printable_cells(spreadsheet_safe(result)).to_csv(sys.stdout, index=False)
         return
     write_table(result, output)
     console.say(f"Wrote {len(result)} predictions to {output}")
 
 
-def refuse_interval(model: Any, coverage: float) -> None:
+def _refuse_interval(model: Any, coverage: float) -> None:
     """Before the table is read: intervals are for numbers, and need a sensible coverage."""
     if not hasattr(model, "predict_interval"):
         raise InputError(
@@ -59,11 +66,44 @@ def refuse_interval(model: Any, coverage: float) -> None:
     refuse_coverage(coverage)
 
 
-def write_table(frame: pd.DataFrame, output: str) -> None:
-    """Write by ending, whole or not at all."""
-    ending = Path(output).suffix.lower()
-    with whole_file(output) as scratch:
-        if ending == ".parquet":
-            frame.to_parquet(scratch, index=False)
+def _rows_to_predict(paths: list[str], id_column: str | None, names: list[str]) -> Dataset:
+    """Read the model's columns: by region where the tables hold regions, else as they stand."""
+    headers = [read_header(path) for path in paths]
+    as_written = set(names) <= {name for header in headers for name in header}
+    of_regions = any(recognise(header) in OF_REGIONS for header in headers)
+    if of_regions and any(parse_region(name) is not None for name in names):
+        try:
+            data = named_by_measure(load_table(*paths, id=id_column, adni=EVERY_SCAN))
+        except InputError:
+            if not as_written:
+                raise
         else:
-            frame.to_csv(scratch, index=False, sep="\t" if ending == ".tsv" else ",")
+            if set(names) <= set(data.X.columns):
+                return replace(data, X=data.X[names])
+            if not as_written:
+                raise InputError(
+                    f"Table {paths[0]!r} holds {data.measure or 'several measures'} of cortical regions, and the "
+                    f"model's columns ({some(names)}) are not all among them: give tables of what it was fitted on, "
+                    "the same measure and both hemispheres."
+                )
+    return load_table(*paths, id=id_column, features=names, format="table")
+
+
+def _far_away(standard: FloatArray) -> str | None:
+    """A sentence where most values, in standard units, are nowhere near the rows that the model learned from."""
+    distance = float(np.nanmedian(np.abs(standard)))
+    if distance <= FAR:
+        return None
+    return (
+        f"Half of the values lie more than {distance:.0f} standard deviations from those that the model learned from: "
+        "another unit or another measure? Do not trust these predictions."
+    )
+
+
+def _printable_cells(frame: pd.DataFrame) -> pd.DataFrame:
+    """For standard output, which may be a terminal: control characters in ids, classes and names are spelled out."""
+    shown = frame.rename(columns=lambda name: printable(str(name)))
+    for place, name in enumerate(frame.columns):
+        if not pd.api.types.is_numeric_dtype(frame[name]):
+            shown.isetitem(place, [printable(cell) if isinstance(cell, str) else cell for cell in frame[name]])
+    return shown

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from precisionnet.cli import console
-from precisionnet.cli.predict import write_table
-from precisionnet.cli.wording import graph_sentence
+from precisionnet.cli.messages import graph_sentence
 from precisionnet.errors import some
 from precisionnet.estimators import load
 from precisionnet.estimators.checks import column_names
 from precisionnet.parameters import PARAMETERS
+from precisionnet.tables_out import write_table
 
 EDGES_SHOWN = 10
 
 
 def run_show(folder: str, edges: str | None) -> None:
-    """The whole command."""
+    """Print the model; write its edges where a file is named."""
     model = load(folder)
     smallest, largest = np.linalg.eigvalsh(model.precision_)[[0, -1]]
     rows = model.n_rows_
@@ -58,7 +58,7 @@ def _kept(model: Any) -> str:
 
 
 def _networks(model: Any) -> str:
-    """How many, and how far off each is on rows that it did not learn from."""
+    """Say how many networks there are, and their error on the rows each left out."""
     count = len(model.networks_)
     words = {"oob_mae_": "mean absolute error", "oob_log_loss_": "log loss", "oob_accuracy_": "accuracy"}
     errors = {words[name]: getattr(model, name) for name in model._oob_errors}

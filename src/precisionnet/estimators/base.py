@@ -168,7 +168,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         self
             The fitted estimator.
         """
-        before = vars(self).pop("_fitted", None)  # a fit that fails leaves no model, and none of another table
+        before = self.__dict__.pop("_fitted", None)  # a fit that fails leaves no model, and none of another table
         settings, data = self._prepared(X, y, sample_weight, X_val=X_val, y_val=y_val, groups=groups)
         self._fitted = train(
             data,

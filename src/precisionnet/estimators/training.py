@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from threading import Lock
 
 import numpy as np
 import pandas as pd
@@ -19,23 +18,12 @@ from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.preparation import TrainingData
 from precisionnet.estimators.rows import Table, left_out_rows
 from precisionnet.estimators.targets import NumberTarget
-from precisionnet.joint import (
-    Algorithm1,
-    Callback,
-    GlassoCache,
-    GraphTerms,
-    HistoryRow,
-    JointProblem,
-    Member,
-    Plan,
-    Schedule,
-    Snapshot,
-    StandardRecipe,
-    TensorRows,
-    Trainer,
-    start_of,
-)
+from precisionnet.joint.algorithm1 import Algorithm1, Schedule
+from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, TensorRows, start_of
+from precisionnet.joint.standard import Member, Plan, StandardRecipe
+from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
 from precisionnet.nn import PrecisionNetwork
+from precisionnet.nn.seeds import seeded
 from precisionnet.parameters import Settings
 from precisionnet.precision import spectral_bound
 from precisionnet.threads import limited_threads, threads_for
@@ -43,9 +31,6 @@ from precisionnet.types import FloatArray, IndexArray
 
 NetworkFactory = Callable[[int, int], nn.Module]
 """(n_nodes, n_outputs) -> a network called as ``network(x, shift)``, x of shape (batch, nodes, 1)."""
-
-_RNG_LOCK = Lock()
-"""torch's layers draw their first weights from the process's generator, which is borrowed for that moment."""
 
 
 def train(
@@ -91,7 +76,7 @@ class TrainingRun:
             self._n_threads = threads_for(data.training.X.size * settings.widest)
         self._seed = int(data.rng.randint(2**31 - 1))
         self._same_rows = True
-        known = None if resume is None else _snapshot(resume, settings, data)
+        known = None if resume is None else _snapshot(resume, settings, data, network)
         if resume is not None and known is not None:
             self._same_rows = resume.rows_hash == data.training.hash()
         with self.threads():
@@ -105,7 +90,7 @@ class TrainingRun:
                 if known is not None:
                     problem.network.load_state_dict(known.networks[0])
                     start = replace(start, theta=known.theta[0], theta_task=known.theta_task[0])
-                policy = Algorithm1(problem, settings.method, _schedule(settings), start, validation)
+                policy = Algorithm1(problem, settings.method, _schedule(settings), start, validation, self._seed)
             else:
                 self._folds = self._deal_folds(resume if known is not None else None)
                 members = self._members(self._folds)
@@ -271,8 +256,7 @@ def new_network(
     seed: int = 0,
 ) -> nn.Module:
     """Return an untrained network; its first weights depend on the seed alone."""
-    with _RNG_LOCK, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         if factory is None:
             return PrecisionNetwork(
                 n_nodes,
@@ -286,9 +270,23 @@ def new_network(
                 batch_norm=settings.batch_norm,
             )
         made = factory(n_nodes, n_outputs)
-    if not isinstance(made, nn.Module):
-        raise InputError(f"network must return a torch.nn.Module, got {type(made).__name__}.")
+        if not isinstance(made, nn.Module):
+            raise InputError(f"network must return a torch.nn.Module, got {type(made).__name__}.")
+        _refuse_other_outputs(made, n_nodes, n_outputs)
     return made
+
+
+@torch.no_grad()
+def _refuse_other_outputs(network: nn.Module, n_nodes: int, n_outputs: int) -> None:
+    """Call a foreign network once: what has another shape would be spread over the rows without a word."""
+    output = network.eval()(torch.zeros(2, n_nodes, 1), torch.eye(n_nodes))
+    network.train()
+    shape = tuple(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
+    if shape != (2, n_outputs):
+        raise InputError(
+            f"The network must map x of shape (batch, {n_nodes}, 1) and a matrix to (batch, {n_outputs}); of two rows "
+            f"it made {shape} in place of (2, {n_outputs})."
+        )
 
 
 def _schedule(settings: Settings) -> Schedule:
@@ -315,7 +313,9 @@ def _plan(settings: Settings) -> Plan:
     )
 
 
-def _snapshot(fitted: Fitted, settings: Settings, data: TrainingData) -> Snapshot | None:
+def _snapshot(
+    fitted: Fitted, settings: Settings, data: TrainingData, factory: NetworkFactory | None
+) -> Snapshot | None:
     """Return the state that training goes on from, or None where the model has another shape."""
     before = fitted.settings
     same = (
@@ -328,4 +328,8 @@ def _snapshot(fitted: Fitted, settings: Settings, data: TrainingData) -> Snapsho
         return None
     theta: FloatArray = np.repeat(fitted.precision[None], len(fitted.networks), axis=0)
     networks = [dict(network.state_dict()) for network in fitted.networks]
+    for readout, state in zip(settings.readouts, networks, strict=True):
+        fresh = new_network(settings, data.n_features, data.target.n_outputs, readout, factory).state_dict()
+        if {name: t.shape for name, t in fresh.items()} != {name: t.shape for name, t in state.items()}:
+            return None
     return Snapshot(fitted.best_epoch, theta, fitted.member_matrices, networks)

@@ -13,6 +13,7 @@ The naive method, problem (5), takes gradient steps on theta and the weights tog
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -33,6 +34,8 @@ from precisionnet.linalg import (
     soft_threshold_off_diagonal,
     symmetrize,
 )
+from precisionnet.nn.seeds import seeded
+from precisionnet.nn.stack import is_plain
 from precisionnet.precision.algorithm1_step1 import listing_passes
 from precisionnet.types import FloatArray, MethodName
 
@@ -64,9 +67,9 @@ class JointState:
     theta_task: Tensor
     """Task-aware precision, float64; what the network runs on."""
     weights: Tensors
-    """h: every trained tensor of the network."""
+    """h: every tensor of the network that is trained."""
     statistics: Tensors
-    """Running moments of batch normalisation."""
+    """The network's other tensors: running moments of batch normalisation, and what is frozen."""
     adam: Adam | None = None
     """Moments of Adam, carried from epoch to epoch."""
     note: str = ""
@@ -75,11 +78,14 @@ class JointState:
 
 def initial_state(problem: JointProblem, start: Start) -> JointState:
     """Return the state before the first epoch."""
+    every = [*problem.network.named_parameters(), *problem.network.named_buffers()]
+    tensors = {name: value.detach().clone() for name, value in every}
+    trained = {name for name, value in every if value.requires_grad}
     return JointState(
         theta=start.theta,
         theta_task=torch.from_numpy(start.theta_task.copy()),
-        weights={name: value.detach().clone() for name, value in problem.network.named_parameters()},
-        statistics={name: value.detach().clone() for name, value in problem.network.named_buffers()},
+        weights={name: value for name, value in tensors.items() if name in trained},
+        statistics={name: value for name, value in tensors.items() if name not in trained},
         note=start.note,
     )
 
@@ -122,7 +128,7 @@ def theta_task_step(state: JointState, problem: JointProblem, schedule: Schedule
     for _ in range(schedule.task_steps):
         leaf = theta_task.detach().requires_grad_()
         loss = graph.task_weight * training_loss(problem, state.weights, scratch, problem.shift(leaf))
-        (gradient,) = torch.autograd.grad(loss, leaf)
+        gradient = _gradient(loss, leaf)
         gradient = 0.5 * (gradient + gradient.T) + graph.coupling * (theta_task - theta)
         # With a scaled shift the loss does not feel theta_task's size, so its gradient grows without bound as that
         # shrinks: no step moves it by more than a tenth of itself.
@@ -148,8 +154,8 @@ def naive_step(state: JointState, problem: JointProblem, schedule: Schedule) -> 
     for _ in range(schedule.weight_steps):
         leaf = torch.from_numpy(theta).requires_grad_()
         _descend(problem, weights, statistics, problem.shift(leaf))
-        assert leaf.grad is not None
-        theta = _naive_update(theta, symmetrize(leaf.grad.numpy()), graph, schedule.learning_rate)
+        gradient = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
+        theta = _naive_update(theta, symmetrize(gradient.numpy()), graph, schedule.learning_rate)
         adam.step(schedule.learning_rate)
     thresholded = soft_threshold_off_diagonal(theta, schedule.learning_rate * graph.l1_penalty)
     theta_sparse = into_spectral_box(thresholded, smallest_eigenvalue(graph), graph.spectral_bound)
@@ -172,6 +178,13 @@ def output_of(problem: JointProblem, state: JointState, x: Tensor, *, sparse: bo
     return output
 
 
+def network_state(problem: JointProblem, state: JointState) -> Tensors:
+    """Return the network's state dictionary with the tensors of ``state``; a tied weight has all its names there."""
+    network, tensors = problem.network, {**state.weights, **state.statistics}
+    names = {id(value): name for name, value in [*network.named_parameters(), *network.named_buffers()]}
+    return {name: tensors[names[id(value)]] for name, value in network.state_dict(keep_vars=True).items()}
+
+
 UPDATES = {
     "joint": joint_step,
     "naive": naive_step,
@@ -186,10 +199,16 @@ class Algorithm1:
     """The paper's recipe as a policy of the trainer: one network, full batches."""
 
     def __init__(
-        self, problem: JointProblem, method: MethodName, schedule: Schedule, start: Start, validation: TensorRows | None
+        self,
+        problem: JointProblem,
+        method: MethodName,
+        schedule: Schedule,
+        start: Start,
+        validation: TensorRows | None,
+        seed: int = 0,
     ) -> None:
         self._problem, self._update, self._schedule = problem, UPDATES[method], schedule
-        self._validation, self._naive = validation, method == "naive"
+        self._validation, self._naive, self._seed = validation, method == "naive", seed
         self.state = initial_state(problem, start)
         self.max_epochs, self.patience = schedule.max_epochs, schedule.patience
         self.remedy = f"look for outliers in the table, or lower learning_rate (now {schedule.learning_rate:g})"
@@ -198,13 +217,20 @@ class Algorithm1:
 
     def advance(self, epoch: int) -> tuple[HistoryRow, Snapshot]:
         """Run Steps 1 to 3 once."""
-        self.state = self._update(self.state, self._problem, self._schedule)
+        with self._own_random_numbers(epoch):
+            self.state = self._update(self.state, self._problem, self._schedule)
         state = self.state
         if self._naive:  # the paper's naive model runs on the thresholded matrix: both matrices are that one
             state = replace(state, theta_task=torch.from_numpy(state.theta.copy()))
-        networks = [{**state.weights, **state.statistics}]
+        networks = [network_state(self._problem, state)]
         snapshot = Snapshot(epoch, state.theta[None], state.theta_task.numpy()[None], networks)
         return self._row(epoch, state), snapshot
+
+    def _own_random_numbers(self, epoch: int) -> AbstractContextManager[None]:
+        """Let random layers of a foreign network draw from the fit's seed."""
+        if is_plain(self._problem.network):
+            return nullcontext()
+        return seeded(self._seed + epoch, self._problem.rows.x.device)
 
     def may_keep(self, row: HistoryRow) -> bool:
         """Allow every epoch."""
@@ -246,6 +272,12 @@ class Algorithm1:
             "eigenvalue_max": largest,
             "validated": self._validation is not None,
         }
+
+
+def _gradient(loss: Tensor, leaf: Tensor) -> Tensor:
+    """Derivative with respect to ``leaf``, zero where the loss does not depend on it."""
+    found = torch.autograd.grad(loss, leaf, allow_unused=True)[0] if loss.requires_grad else None
+    return torch.zeros_like(leaf) if found is None else found
 
 
 def _penalised(weights: Tensors) -> list[Tensor]:

@@ -131,8 +131,9 @@ class Single(_Learned):
 
     def step(self, learning_rate: float) -> None:
         """Adam on both terms, then back into the bounds."""
-        assert self.matrix.grad is not None
         graph = self.graph
+        if self.matrix.grad is None:  # a network that does not look at its matrix
+            self.matrix.grad = torch.zeros_like(self.matrix)
         task = self.matrix.grad.cpu().double().numpy() * graph.task_weight
         whole = np.stack(
             [

@@ -154,13 +154,33 @@ class GlassoCache:
     """Graphical lassos that several fits start from, each solved once.
 
     A solution is known by covariance, penalty, ridge and bound, so it is the one that the fit itself would find.
+
+    Examples
+    --------
+    >>> from precisionnet import PNNRegressor
+    >>> from precisionnet.datasets import make_gaussian_regression
+    >>> data, cache = make_gaussian_regression(60, 5, random_state=0), GlassoCache()
+    >>> for readout in ("mean", "mlp"):  # the second run finds the solution of the first
+    ...     model = PNNRegressor(readout=readout, max_epochs=1, random_state=0)
+    ...     run = model.start_training(data.X, data.y, cache=cache)
     """
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[object, ...], PrecisionResult] = OrderedDict()
 
     def solve(self, graph: GraphTerms) -> PrecisionResult:
-        """Return the graphical lasso of these terms, solved now or earlier."""
+        """Return the graphical lasso of these terms, solved now or earlier.
+
+        Parameters
+        ----------
+        graph : GraphTerms
+            Covariance, penalties and bounds.
+
+        Returns
+        -------
+        PrecisionResult
+            The solution.
+        """
         rows = hashlib.sha256(graph.emp_cov.tobytes()).digest()
         key = (rows, graph.l1_penalty, graph.ridge, graph.spectral_bound)
         if key not in self._known:

@@ -112,6 +112,7 @@ class MemberStack:
         self._step_unit = min(1.0, norm)
         self._adam = Adam.of(self.network.parameters())
         self._generators = [torch.Generator().manual_seed(one.seed) for one in members]
+        self._seeds = [torch.Generator().manual_seed(one.seed + 1) for one in members]
         self._rows = [torch.from_numpy(one.rows) for one in members]
         self._left_out = [torch.from_numpy(one.left_out) for one in members]
         fewest = min(len(one.rows) for one in members)
@@ -163,13 +164,14 @@ class MemberStack:
         self.network.train()
         losses, outputs, seen = [], [], []
         order = torch.stack([self._order(i) for i in range(len(self))])
+        seeds = self._seeds_of_layers()
         for first in range(0, self._batches, GATHERED):
             last = min(first + GATHERED, self._batches)
             rows = problem.rows[order[:, first * self._batch : last * self._batch]]
             noisy = self._noisy(rows.x, plan)
             for batch in range(first, last):
                 now = slice((batch - first) * self._batch, (batch - first + 1) * self._batch)
-                output = self.network(noisy[:, now], self.matrices.shift(self.scale))
+                output = self.network(noisy[:, now], self.matrices.shift(self.scale), seeds[batch])
                 loss = problem.task_loss(output, rows.y[:, now], rows.weight[:, now])
                 loss.sum().backward()  # type: ignore[no-untyped-call]
                 add_l2_gradient(penalised, problem.l2_penalty)
@@ -192,6 +194,13 @@ class MemberStack:
         whole = len(rows) // self._batch * self._batch
         passes = -(-self._batches * self._batch // whole)
         return torch.cat([rows[torch.randperm(len(rows), generator=generator)[:whole]] for _ in range(passes)])
+
+    def _seeds_of_layers(self) -> list[list[int] | None]:
+        """Return what the random layers of foreign networks draw from in each batch of an epoch, member by member."""
+        if not self.network.one_by_one:
+            return [None] * self._batches
+        draws = [torch.randint(2**62, (self._batches,), generator=generator) for generator in self._seeds]
+        return list(torch.stack(draws, dim=1).tolist())
 
     def _noisy(self, x: Tensor, plan: Plan) -> Tensor:
         if not plan.input_noise:

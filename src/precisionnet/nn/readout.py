@@ -40,6 +40,8 @@ class Linear(nn.Linear):
         Tensor of shape (batch, out_features)
             Outputs.
         """
+        if self.weight.ndim == 2 and x.ndim != 2:  # one network, inside a readout of somebody's own
+            return super().forward(x)
         # As (W x' + b)': signals lie batch last in memory, and stay so.
         product = torch.addmm if x.ndim == 2 else torch.baddbmm
         return product(self.bias.unsqueeze(-1), self.weight, x.mT).mT
@@ -56,6 +58,17 @@ class Readout(nn.Module):
         Hidden units; 0 makes it linear.
     n_outputs : int
         Outputs.
+
+    Examples
+    --------
+    >>> import torch
+    >>> class MaxReadout(Readout):
+    ...     def summary(self, x):
+    ...         return x.amax(dim=-2)
+    >>> from precisionnet.nn import PrecisionNetwork
+    >>> network = PrecisionNetwork(readout=lambda nodes, features, outputs: MaxReadout(features, 16, outputs))
+    >>> network(torch.ones(3, 5, 1), torch.eye(5)).shape
+    torch.Size([3, 1])
     """
 
     def __init__(self, summary_features: int, width: int, n_outputs: int) -> None:
@@ -64,11 +77,33 @@ class Readout(nn.Module):
         self.perceptron = nn.Sequential(*layers, Linear(width or summary_features, n_outputs))
 
     def summary(self, x: Tensor) -> Tensor:
-        """Summarise (batch, nodes, features) as (batch, summary_features)."""
+        """Summarise the nodes.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, nodes, features)
+            Node features.
+
+        Returns
+        -------
+        Tensor of shape (batch, summary_features)
+            Summary of each sample.
+        """
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, nodes, features) to (batch, n_outputs)."""
+        """Predict from node features.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, nodes, features)
+            Node features.
+
+        Returns
+        -------
+        Tensor of shape (batch, n_outputs)
+            Predictions.
+        """
         output: Tensor = self.perceptron(self.summary(x))
         return output
 

@@ -12,7 +12,26 @@ from torch import Tensor
 
 
 def frequency_response(coefficients: Tensor, mu: Tensor) -> Tensor:
-    """h(mu) = sum_k coefficients[k] mu^k by Horner's rule: shape (len(mu), *coefficients.shape[1:])."""
+    """Evaluate h(mu) = sum_k coefficients[k] mu^k by Horner's rule.
+
+    Parameters
+    ----------
+    coefficients : Tensor of shape (order + 1, ...)
+        One or more polynomials, constant term first.
+    mu : Tensor of shape (n,)
+        Eigenvalues.
+
+    Returns
+    -------
+    Tensor of shape (n, ...)
+        Responses.
+
+    Examples
+    --------
+    >>> import torch
+    >>> frequency_response(torch.tensor([1.0, 0.0, 2.0]), torch.tensor([0.0, 1.0, 3.0]))
+    tensor([ 1.,  3., 19.])
+    """
     mu = mu.reshape(-1, *([1] * (coefficients.ndim - 1)))
     response = torch.zeros_like(mu * coefficients[0])
     for coefficient in coefficients.flip(0):
@@ -21,19 +40,80 @@ def frequency_response(coefficients: Tensor, mu: Tensor) -> Tensor:
 
 
 def precision_fourier_transform(x: Tensor, shift: Tensor) -> tuple[Tensor, Tensor]:
-    """Eigenvalues of ``shift`` (ascending) and V' x for x of shape (..., nodes, features)."""
+    """Project signals on the eigenvectors of a matrix.
+
+    Parameters
+    ----------
+    x : Tensor of shape (..., nodes, features)
+        Signals.
+    shift : Tensor of shape (nodes, nodes)
+        Symmetric matrix.
+
+    Returns
+    -------
+    mu : Tensor of shape (nodes,)
+        Eigenvalues, ascending.
+    x_hat : Tensor of shape (..., nodes, features)
+        V' x, one component per eigenvalue.
+
+    Examples
+    --------
+    >>> import torch
+    >>> mu, x_hat = precision_fourier_transform(torch.ones(4, 3, 1), torch.diag(torch.tensor([1.0, 2.0, 3.0])))
+    >>> mu
+    tensor([1., 2., 3.])
+    >>> x_hat.shape
+    torch.Size([4, 3, 1])
+    """
     mu, vectors = torch.linalg.eigh(shift)
     return mu, vectors.mT @ x
 
 
 def inverse_precision_fourier_transform(x_hat: Tensor, shift: Tensor) -> Tensor:
-    """V x_hat: back from the spectral domain."""
+    """Return signals from their spectral components.
+
+    Parameters
+    ----------
+    x_hat : Tensor of shape (..., nodes, features)
+        What ``precision_fourier_transform`` returned.
+    shift : Tensor of shape (nodes, nodes)
+        The same matrix.
+
+    Returns
+    -------
+    Tensor of shape (..., nodes, features)
+        V x_hat.
+
+    Examples
+    --------
+    >>> import torch
+    >>> shift, x = torch.tensor([[2.0, 1.0], [1.0, 2.0]]), torch.ones(3, 2, 1)
+    >>> _, x_hat = precision_fourier_transform(x, shift)
+    >>> torch.allclose(inverse_precision_fourier_transform(x_hat, shift), x)
+    True
+    """
     return torch.linalg.eigh(shift).eigenvectors @ x_hat
 
 
 def scale_to_unit_norm(shift: Tensor) -> Tensor:
-    """shift / ||shift||_2, differentiable; the powers of a filter then neither explode nor vanish.
+    """Divide a symmetric matrix by its norm; the powers of a filter then neither explode nor vanish.
 
     The norm is part of the network: its derivative flows into the shift.
+
+    Parameters
+    ----------
+    shift : Tensor of shape (nodes, nodes)
+        Symmetric matrix.
+
+    Returns
+    -------
+    Tensor of shape (nodes, nodes)
+        shift / ||shift||_2.
+
+    Examples
+    --------
+    >>> import torch
+    >>> scale_to_unit_norm(torch.diag(torch.tensor([1.0, 4.0]))).diagonal()
+    tensor([0.2500, 1.0000])
     """
     return shift / torch.linalg.eigvalsh(shift).abs().amax().clamp_min(torch.finfo(shift.dtype).tiny)

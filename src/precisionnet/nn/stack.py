@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from precisionnet.nn.filter import PolynomialFilter
 from precisionnet.nn.network import FeatureNorm, FilterLayer, PrecisionNetwork
 from precisionnet.nn.readout import AverageReadout, FlattenReadout, Linear, MeanReadout
+from precisionnet.nn.seeds import seeded
 
 Tensors = dict[str, Tensor]
 
@@ -61,7 +62,12 @@ class NetworkStack(nn.Module):
         self.whole = _stacked(networks) if _can_be_stacked(networks) else None
         self.members = nn.ModuleList([] if self.whole is not None else [copy.deepcopy(one) for one in networks])
 
-    def forward(self, x: Tensor, shift: Tensor) -> Tensor:
+    @property
+    def one_by_one(self) -> bool:
+        """Whether members are called one by one."""
+        return self.whole is None
+
+    def forward(self, x: Tensor, shift: Tensor, seeds: Sequence[int] | None = None) -> Tensor:
         """Predict with every member.
 
         Parameters
@@ -70,6 +76,8 @@ class NetworkStack(nn.Module):
             Each member's signals.
         shift : Tensor of shape (members, nodes, nodes)
             Each member's matrix.
+        seeds : sequence of int, optional
+            What random layers such as dropout draw from, of each member that is called one by one.
 
         Returns
         -------
@@ -79,18 +87,24 @@ class NetworkStack(nn.Module):
         if self.whole is not None:
             output: Tensor = self.whole(x, shift)
             return output
-        return torch.stack([member(x[i], shift[i]) for i, member in enumerate(self.members)])
+        if seeds is None:
+            return torch.stack([member(x[i], shift[i]) for i, member in enumerate(self.members)])
+        outputs = []
+        for i, (member, seed) in enumerate(zip(self.members, seeds, strict=True)):
+            with seeded(seed, x.device):
+                outputs.append(member(x[i], shift[i]))
+        return torch.stack(outputs)
 
     def penalised(self) -> Iterator[Tensor]:
-        """Iterate over the tensors under the l2 penalty: matrices, but neither biases nor normalisation's scales.
+        """List the tensors under the l2 penalty: matrices, but neither biases nor normalisation's scales.
 
-        Yields
-        ------
-        Tensor
-            Coefficients and weight matrices.
+        Returns
+        -------
+        iterator of Tensor
+            Coefficients and weight matrices that are trained.
         """
         least = 3 if self.whole is not None else 2
-        return (value for value in self.parameters() if value.ndim >= least)
+        return (value for value in self.parameters() if value.ndim >= least and value.requires_grad)
 
     def member_states(self, *, copied: bool = True) -> list[Tensors]:
         """List each member's tensors by the names they have in a network of its own.
@@ -129,11 +143,20 @@ class NetworkStack(nn.Module):
             self.whole.load_state_dict({name: torch.stack([state[name] for state in states]) for name in states[0]})
 
 
+def is_plain(network: nn.Module) -> bool:
+    """Whether it is a ``PrecisionNetwork`` whose every part can be stacked; it then draws no random numbers either."""
+    return type(network) is PrecisionNetwork and all(type(module) in STACKABLE for module in network.modules())
+
+
 def _can_be_stacked(networks: Sequence[nn.Module]) -> bool:
-    if not all(type(module) in STACKABLE for network in networks for module in network.modules()):
+    if not all(map(is_plain, networks)):
         return False
-    shapes = [{name: tensor.shape for name, tensor in network.state_dict().items()} for network in networks]
-    return all(type(network) is PrecisionNetwork for network in networks) and all(s == shapes[0] for s in shapes)
+    # What is printed holds what no tensor does, such as the slope of a leaky ReLU.
+    kinds = [
+        (str(network), [(name, t.shape, t.requires_grad) for name, t in network.state_dict(keep_vars=True).items()])
+        for network in networks
+    ]
+    return all(kind == kinds[0] for kind in kinds)
 
 
 def _stacked(networks: Sequence[nn.Module]) -> nn.Module:
@@ -143,7 +166,7 @@ def _stacked(networks: Sequence[nn.Module]) -> nn.Module:
         for name, value in module._parameters.items():
             if value is not None:
                 tensors = [getattr(twin, name).detach() for twin in twins]
-                module._parameters[name] = nn.Parameter(torch.stack(tensors))
+                module._parameters[name] = nn.Parameter(torch.stack(tensors), value.requires_grad)
         for name, value in module._buffers.items():
             if value is not None:
                 module._buffers[name] = torch.stack([getattr(twin, name) for twin in twins])

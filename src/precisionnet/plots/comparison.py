@@ -16,17 +16,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.markers import MarkerStyle
 
-from precisionnet.plots.outcome import short
-from precisionnet.plots.style import INK, MUTED, new_figure
+from precisionnet.plots.style import INK, MUTED, new_figure, short
 
 PLAIN, TRIVIAL = "#3e4c59", "#7b8794"
 FAR, FAR_APART = 3.0, 8.0
-"""So many times the middle one, an error or a difference is written at the edge instead of shrinking all others."""
+"""An error or a difference of so many times the median is written at the edge; drawn, it would shrink all others."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """How a method is drawn."""
+    """How a method is drawn: colour, marker and line style."""
 
     color: str
     marker: Any
@@ -64,12 +63,12 @@ LOOKS = {
 
 
 def look(method: str) -> Look:
-    """The method's own, or the plain one."""
+    """Return how a method is drawn; one without a look of its own is grey."""
     return LOOKS.get(method, Look(PLAIN, "*"))
 
 
 def mark(method: str) -> str:
-    """The method's marker as a small ``<svg>``, for tables and text: the same as in the figures."""
+    """Return the method's marker as a small ``<svg>``, for tables and text: the same as in the figures."""
     style = MarkerStyle(look(method).marker)
     path = style.get_path().transformed(style.get_transform())
     corners = path.to_polygons(width=0.0, height=0.0)[0]
@@ -82,9 +81,31 @@ def mark(method: str) -> str:
 
 
 def repeats(scores: pd.DataFrame, labels: Mapping[str, str], axis: str) -> Figure:
-    """One line a method, one small mark a repeat; thin lines join the same split, the bar is mean and deviation.
+    """Draw one line per method with one small mark per repeat; thin lines join the same split.
 
-    ``scores`` has a row a repeat and a column a method, in the order to show from the top.
+    The large mark is the mean, its bar one standard deviation.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        One row per repeat and one column per method, in the order to show from the top.
+    labels : mapping of str to str
+        Names of methods for people.
+    axis : str
+        Label of the axis.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from precisionnet.plots import repeats
+    >>> figure = repeats(pd.DataFrame({"joint": [3.1, 3.3], "ridge": [3.6, 3.5]}), {"joint": "Joint"}, "MAE")
+    >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    ['Joint', 'ridge']
     """
     figure, axes = _rows_of_methods(list(scores.columns), labels)
     low, high = _limits(scores.mean().to_numpy(dtype=float), scores.to_numpy(dtype=float), FAR)
@@ -115,9 +136,31 @@ def repeats(scores: pd.DataFrame, labels: Mapping[str, str], axis: str) -> Figur
 
 
 def differences(table: pd.DataFrame, labels: Mapping[str, str], reference: str, axis: str) -> Figure:
-    """Paired difference of each method to the reference, with its interval; the line at zero is the reference.
+    """Draw the paired difference of each method to a reference with its interval; the reference is the line at zero.
 
-    ``table`` has a row a method with ``difference``, ``low`` and ``high`` (NaN where one repeat gives no interval).
+    Parameters
+    ----------
+    table : DataFrame
+        One row per method with ``difference``, ``low`` and ``high``; the last two are NaN where there is no interval.
+    labels : mapping of str to str
+        Names of methods for people.
+    reference : str
+        The method that the others are compared with.
+    axis : str
+        Label of the axis.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from precisionnet.plots import differences
+    >>> table = pd.DataFrame({"difference": [0.4], "low": [0.1], "high": [0.7]}, index=["ridge"])
+    >>> differences(table, {}, "joint", "MAE: difference to joint").axes[0].get_xlabel()
+    'MAE: difference to joint'
     """
     figure, axes = _rows_of_methods(list(table.index), labels)
     axes.axvline(0.0, color=look(reference).color, linewidth=1.6, zorder=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,32 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from sklearn.metrics import confusion_matrix, roc_curve
 
-from precisionnet.errors import printable
-from precisionnet.plots.style import INK, MAIN, MUTED, SECOND, new_figure
+from precisionnet.plots.style import INK, MAIN, MUTED, SECOND, new_figure, short
 
 
 def predicted_against_true(y: Any, predicted: Any, target: str) -> Figure:
-    """One dot a held-out row; on the line, the prediction is right."""
+    """Draw one dot per held-out row; on the line, the prediction is right.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        True values.
+    predicted : array-like of shape (n_rows,)
+        Predicted values.
+    target : str
+        Name of what is predicted.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
+    >>> from precisionnet.plots import predicted_against_true
+    >>> predicted_against_true([1.0, 2.0], [1.1, 1.8], "age").axes[0].get_xlabel()
+    'true age'
+    """
     figure, (axes,) = new_figure(5.2, 5.0)
     y, predicted = np.asarray(y, dtype=float), np.asarray(predicted, dtype=float)
     low, high = min(y.min(), predicted.min()), max(y.max(), predicted.max())
@@ -30,7 +49,28 @@ def predicted_against_true(y: Any, predicted: Any, target: str) -> Figure:
 
 
 def confusion(y: Any, predicted: Any, classes: Any) -> Figure:
-    """Counts of true against predicted class."""
+    """Draw the counts of true against predicted classes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        True classes.
+    predicted : array-like of shape (n_rows,)
+        Predicted classes.
+    classes : sequence
+        All classes, in the order to show.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
+    >>> from precisionnet.plots import confusion
+    >>> [text.get_text() for text in confusion(["a", "b"], ["a", "a"], ["a", "b"]).axes[0].texts]
+    ['1', '0', '1', '0']
+    """
     counts = confusion_matrix(y, predicted, labels=classes)
     side = min(3.0 + 0.45 * len(classes), 9.0)
     figure, (axes,) = new_figure(side + 0.6, side)
@@ -47,7 +87,29 @@ def confusion(y: Any, predicted: Any, classes: Any) -> Figure:
 
 
 def roc(y: Any, probabilities: Any, classes: Any) -> Figure:
-    """One curve a class against the rest; for two classes, the second."""
+    """Draw one ROC curve per class against the rest; of two classes, that of the second.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        True classes.
+    probabilities : array of shape (n_rows, n_classes)
+        Predicted probabilities.
+    classes : sequence
+        Classes in the order of the columns.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precisionnet.plots import roc
+    >>> len(roc(["a", "b"], np.array([[0.8, 0.2], [0.3, 0.7]]), ["a", "b"]).axes[0].lines)  # with the diagonal
+    2
+    """
     figure, (axes,) = new_figure(5.0, 4.6)
     axes.plot([0, 1], [0, 1], color=MUTED, linewidth=1, linestyle="--")
     shown = range(1, 2) if len(classes) == 2 else range(len(classes))
@@ -64,7 +126,33 @@ def roc(y: Any, probabilities: Any, classes: Any) -> Figure:
 
 
 def training_curves(history: pd.DataFrame, best_epoch: int, metric: str) -> Figure:
-    """The metric a person reads, and what happened to the two matrices."""
+    """Draw the metric, the distance of the two matrices and the exact zeros, epoch by epoch.
+
+    Parameters
+    ----------
+    history : DataFrame
+        ``history_`` of a fitted model.
+    best_epoch : int
+        The epoch that was kept.
+    metric : str
+        Name of the metric.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from precisionnet.plots import training_curves
+    >>> history = pd.DataFrame(
+    ...     {"epoch": [1, 2], "train_metric": [2.0, 1.0], "validation_metric": [2.1, 1.2], "distance": [0.1, 0.2],
+    ...      "n_zeros": [4, 6]}
+    ... )
+    >>> len(training_curves(history, 2, "Mean absolute error").axes)
+    3
+    """
     figure, (left, middle, right) = new_figure(11.0, 3.3, 3)
     epochs = history["epoch"]
     left.plot(epochs, history["train_metric"], color=MAIN, marker="o", markersize=3.5, label="training rows")
@@ -83,17 +171,3 @@ def training_curves(history: pd.DataFrame, best_epoch: int, metric: str) -> Figu
         axes.axvline(best_epoch, color=MUTED, linewidth=1, linestyle=":")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
-
-
-def without_common_ending(names: Sequence[str]) -> list[str]:
-    """lh_insula_thickness, rh_insula_thickness, ... -> lh_insula, rh_insula, ...: what all names share says nothing."""
-    shortest = min(names, key=len)
-    ending = next(shortest[i:] for i in range(len(shortest) + 1) if all(n.endswith(shortest[i:]) for n in names))
-    cut = ending[ending.index("_") :] if len(names) > 1 and "_" in ending else ""
-    return [name.removesuffix(cut) or name for name in names]
-
-
-def short(name: str, most: int = 28) -> str:
-    """A name that fits on an axis."""
-    name = printable(" ".join(name.split()))
-    return name if len(name) <= most else name[: most - 1] + "…"

@@ -17,7 +17,7 @@ from precisionnet.plots.style import INK, MAIN, MUTED, SECOND, new_figure
 from precisionnet.types import BoolArray, FloatArray
 
 SPREAD = 16.0
-"""So many times the middle method's, the largest mean makes an axis logarithmic."""
+"""An axis is logarithmic where the largest mean is so many times the median method's."""
 
 FLAT = 3.0
 """The least range of a logarithmic axis of errors, as a factor."""
@@ -34,7 +34,7 @@ class Panel:
 
 
 def sparsity_panel(means: pd.DataFrame, deviations: pd.DataFrame, panel: Panel, labels: Mapping[str, str]) -> Figure:
-    """One panel by itself, untitled, with its legend; ``means`` has a row a sparsity level and a column a method."""
+    """Draw one panel with its legend; ``means`` has one row per sparsity level and one column per method."""
     figure, (axes,) = new_figure(4.9, 3.9)
     _draw(axes, means, deviations, panel, labels)
     _legend(figure, axes, 3)
@@ -42,7 +42,7 @@ def sparsity_panel(means: pd.DataFrame, deviations: pd.DataFrame, panel: Panel, 
 
 
 def sparsity_figure(tables: Sequence[tuple[pd.DataFrame, pd.DataFrame, Panel]], labels: Mapping[str, str]) -> Figure:
-    """All panels in one row of two by two with one legend, as the paper's Figure 2."""
+    """Draw all panels, two in a row, with one legend, as the paper's Figure 2."""
     columns = min(2, len(tables))
     lines = -(-len(tables) // columns)
     figure = Figure(figsize=(4.8 * columns, 3.4 * lines + 0.5), layout=_spaced())
@@ -96,7 +96,7 @@ class Rate:
     axis: str
     x: FloatArray
     error: FloatArray
-    """One value a draw; ``x`` is as long."""
+    """One value per draw; ``x`` is as long."""
     judged: BoolArray
     """Draws that the line is fitted to."""
     slope: float | None = None
@@ -107,14 +107,14 @@ class Rate:
 
 
 def rate_panel(rate: Rate) -> Figure:
-    """One panel of Theorem 1 by itself."""
+    """Draw one panel of Theorem 1."""
     figure, (axes,) = new_figure(4.9, 3.7)
     _draw_rate(axes, rate)
     return figure
 
 
 def rate_figure(rates: Sequence[Rate]) -> Figure:
-    """Theorem 1: all panels, two in a line."""
+    """Draw all panels of Theorem 1, two in a row."""
     columns = min(2, len(rates))
     lines = -(-len(rates) // columns)
     figure = Figure(figsize=(4.9 * columns, 3.8 * lines), layout=_spaced())

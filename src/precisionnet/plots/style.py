@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from precisionnet.errors import printable
 
 INK = "#1f2933"
 MUTED = "#7b8794"
@@ -52,7 +54,21 @@ _RC: Any = {
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw inside this block."""
+    """Draw inside this block: one look for all figures, and names are never read as formulas.
+
+    Returns
+    -------
+    context manager
+        Sets matplotlib's style and restores the earlier one.
+
+    Examples
+    --------
+    >>> from precisionnet.plots import predicted_against_true, styled, to_svg
+    >>> with styled():
+    ...     svg = to_svg(predicted_against_true([1.0, 2.0], [1.1, 1.8], "age"), "age")
+    >>> svg.startswith("<svg")
+    True
+    """
     with matplotlib.rc_context(_RC):
         yield
 
@@ -65,9 +81,25 @@ def new_figure(width: float, height: float, n_axes: int = 1) -> tuple[Figure, li
 
 
 def to_svg(figure: Figure, name: str) -> str:
-    """The figure as an ``<svg>`` element that scales with the page.
+    """Return a figure as an ``<svg>`` element that scales with the page.
 
-    ``name`` keeps the ids of several figures on one page apart, and makes the same figure the same text.
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        A figure of this package.
+    name : str
+        Keeps the ids of several figures on one page apart, and makes the same figure the same text.
+
+    Returns
+    -------
+    str
+        The element, without a date and without references to other files.
+
+    Examples
+    --------
+    >>> from precisionnet.plots import predicted_against_true, to_svg
+    >>> to_svg(predicted_against_true([1.0, 2.0], [1.1, 1.8], "age"), "age").count("<svg")
+    1
     """
     buffer = io.StringIO()
     with matplotlib.rc_context({**_RC, "svg.hashsalt": name}):
@@ -88,10 +120,46 @@ def to_svg(figure: Figure, name: str) -> str:
 
 
 def to_file(figure: Figure, path: Path, ending: str, name: str) -> None:
-    """The figure on white as "svg" or "png", the same bytes for the same figure and name.
+    """Write a figure on white, the same bytes for the same figure and name.
 
     Letters are outlines: where the font is missing, nothing moves.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        A figure of this package.
+    path : path
+        The file to write.
+    ending : {"svg", "png"}
+        The format.
+    name : str
+        Makes the ids inside an svg reproducible.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from precisionnet.plots import predicted_against_true, to_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "age.png"
+    ...     to_file(predicted_against_true([1.0, 2.0], [1.1, 1.8], "age"), path, "png", "age")
+    ...     path.read_bytes()[1:4]
+    b'PNG'
     """
     metadata: dict[str, Any] = {"Date": None, "Creator": None} if ending == "svg" else {"Software": None}
     with matplotlib.rc_context({**_RC, "svg.fonttype": "path", "svg.hashsalt": name}):
         figure.savefig(path, format=ending, metadata=metadata, facecolor="white", dpi=160)
+
+
+def without_common_ending(names: Sequence[str]) -> list[str]:
+    """lh_insula_thickness, rh_insula_thickness, ... -> lh_insula, rh_insula, ...: what all names share says nothing."""
+    shortest = min(names, key=len)
+    ending = next(shortest[i:] for i in range(len(shortest) + 1) if all(n.endswith(shortest[i:]) for n in names))
+    cut = ending[ending.index("_") :] if len(names) > 1 and "_" in ending else ""
+    return [name.removesuffix(cut) or name for name in names]
+
+
+def short(name: str, most: int = 28) -> str:
+    """A name that fits on an axis."""
+    name = printable(" ".join(name.split()))
+    return name if len(name) <= most else name[: most - 1] + "…"

@@ -1,5 +1,5 @@
-"""The page about a fit. jinja2 only here."""
+"""Pages about a fit and about an experiment. jinja2 only here."""
 
-from precisionnet.report.build import render, verdict
+from precisionnet.report.fit_page import render, verdict
 
 __all__ = ["render", "verdict"]

@@ -3,39 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from precisionnet import plots
 from precisionnet.errors import printable
-from precisionnet.experiments.methods.registry import label
-from precisionnet.experiments.metrics import HIGHER_IS_BETTER, METRIC_LABELS
-from precisionnet.experiments.pairing import failed
-from precisionnet.experiments.runner.jobs import Row
-from precisionnet.experiments.statistics import verdict
-from precisionnet.report.parts import Parts, TextTable, labels
-from precisionnet.report.tables import (
-    NO_INTERVAL,
+from precisionnet.evaluation.methods import label
+from precisionnet.evaluation.metrics import HIGHER_IS_BETTER, METRIC_LABELS, headline
+from precisionnet.evaluation.statistics import failed, paired
+from precisionnet.evaluation.verdict import verdict
+from precisionnet.report.page import (
     NONE,
-    PERCENT,
-    Comparison,
-    compare_methods,
+    PageParts,
+    TextTable,
+    brief,
     decimals_of,
+    labels,
     plus_minus,
     score_frame,
+    with_interval,
 )
+from precisionnet.runner.jobs import Row
 
+PERCENT = ("accuracy", "balanced_accuracy")
+NO_INTERVAL = "no interval"
+"""Of a difference that cannot be told from chance or from certainty, though there are several repeats."""
 MEASURES = {
     "regression": ("mae", "mse", "rmse", "r2", "r"),
     "classification": ("accuracy", "balanced_accuracy", "auc", "log_loss"),
 }
 ALSO = ("edges", "density", "l1_error", "frobenius_error", "edge_f1", "edge_auc", "fit_seconds", "predict_seconds")
-"""Of the graph, where there is one, and of the time that the one chosen model took."""
+"""Measures of the graph, where there is one, and of the time that the chosen model took."""
 
 
-def comparison_parts(rows: Sequence[Row], about: Mapping[str, Any]) -> Parts:
-    """Everything but what stands on every page."""
+@dataclass(frozen=True)
+class MethodLine:
+    """A method in the table of a comparison; every cell is text, empty where there is nothing to say."""
+
+    method: str
+    own: bool
+    score: str
+    paper: str
+    difference: str
+    meaning: str
+    zeros: str
+    paper_zeros: str
+    seconds: str
+
+
+@dataclass(frozen=True)
+class ComparisonTable:
+    """What is shown of a comparison, best method first."""
+
+    metric: str
+    score_label: str
+    reference: str | None
+    """What the differences are to: joint where it took part."""
+    scores: pd.DataFrame
+    """One row per repeat and one column per method, as shown (accuracies in percent)."""
+    differences: pd.DataFrame
+    """One row per method: difference, low, high."""
+    lines: list[MethodLine]
+
+
+def comparison_parts(rows: Sequence[Row], about: Mapping[str, Any]) -> PageParts:
+    """Return everything but what stands on every page."""
     table = compare_methods(rows, about)
     task, target = about.get("task", "regression"), printable(str(about.get("target") or "the target"))
     n = len(table.scores)
@@ -66,7 +101,7 @@ def comparison_parts(rows: Sequence[Row], about: Mapping[str, Any]) -> Parts:
         "differences_caption": _differences_caption(table),
         **_measures(rows, task, table),
     }
-    return Parts(
+    return PageParts(
         verdict(rows, task, target, printable(str(about.get("unit") or ""))),
         "comparison.html.j2",
         context,
@@ -78,7 +113,72 @@ def comparison_parts(rows: Sequence[Row], about: Mapping[str, Any]) -> Parts:
     )
 
 
-def terminal_table(table: Comparison) -> TextTable:
+def compare_methods(rows: Sequence[Row], about: Mapping[str, Any]) -> ComparisonTable:
+    """The main table: score, the paper's, difference to the reference, zeros of the graph, seconds."""
+    metric = headline(about.get("task", "regression"))
+    scale = 100.0 if metric in PERCENT else 1.0
+    scores = scale * score_frame(rows, metric)
+    higher = metric in HIGHER_IS_BETTER
+    order = scores.mean().sort_values(ascending=not higher, kind="stable", na_position="last").index
+    scores = scores[list(order)]
+    reference = _reference(scores)
+    differences = _differences(rows, reference, metric, scale, [m for m in order if m != reference])
+    zeros, seconds = score_frame(rows, "n_zeros"), score_frame(rows, "tune_seconds")
+    published = (about.get("published") or {}).get("rows", {})
+    decimals, lines = decimals_of(scores.mean()), []
+    for method in scores.columns:
+        known = published.get(method, {})
+        difference, meaning = _difference(differences, method, higher, decimals)
+        meaning = NO_INTERVAL if difference and not meaning and len(scores) > 1 else meaning
+        lines.append(
+            MethodLine(
+                method,
+                method == "joint",
+                "failed" if scores[method].isna().all() else plus_minus(scores[method], decimals),
+                str(known.get(metric, "")),
+                difference,
+                meaning,
+                "" if zeros[method].isna().all() else plus_minus(zeros[method], 0),
+                str(known.get("n_zeros", "")),
+                "" if seconds[method].isna().all() else brief(float(seconds[method].mean())),
+            )
+        )
+    unit = "%" if metric in PERCENT else printable(str(about.get("unit") or ""))
+    name = METRIC_LABELS.get(metric, metric)
+    return ComparisonTable(metric, f"{name} ({unit})" if unit else name, reference, scores, differences, lines)
+
+
+def _reference(scores: pd.DataFrame) -> str | None:
+    """Joint, or the best method where joint is not among them; nothing where only one method has a result."""
+    known = [str(method) for method in scores.columns if scores[method].notna().any()]
+    if len(known) < 2:
+        return None
+    return "joint" if "joint" in known else known[0]
+
+
+def _differences(
+    rows: Sequence[Row], reference: str | None, metric: str, scale: float, methods: Sequence[str]
+) -> pd.DataFrame:
+    columns = ["difference", "low", "high"]
+    if reference is None:
+        return pd.DataFrame(columns=columns, dtype=float)
+    table = paired(rows, reference=reference, metric=metric)
+    return scale * table.reindex(list(methods))[columns]
+
+
+def _difference(table: pd.DataFrame, method: str, higher: bool, decimals: int) -> tuple[str, str]:
+    if method not in table.index or np.isnan(table["difference"][method]):
+        return "", ""
+    value, low, high = (float(table[column][method]) for column in ("difference", "low", "high"))
+    text = with_interval(value, low, high, decimals)
+    if not np.isfinite(low):
+        return text, ""
+    if low <= 0.0 <= high:
+        return text, "could be chance"
+    return text, "better" if (value > 0) == higher else "worse"
+
+
+def terminal_table(table: ComparisonTable) -> TextTable:
     """The main table within 80 columns: the paper's zeros and the words are left to the page."""
     columns = ["method", table.score_label]
     paper = any(line.paper for line in table.lines)
@@ -96,7 +196,7 @@ def terminal_table(table: Comparison) -> TextTable:
     return TextTable("", [*columns, "seconds"], rows)
 
 
-def _reading(table: Comparison, target: str) -> str:
+def _reading(table: ComparisonTable, target: str) -> str:
     """How to read the main table."""
     better = "Higher" if table.metric in HIGHER_IS_BETTER else "Lower"
     what = (
@@ -109,7 +209,7 @@ def _reading(table: Comparison, target: str) -> str:
     return f"{what} {better} is better; {spread}, best method first."
 
 
-def _table_notes(table: Comparison, published: Mapping[str, Any]) -> list[str]:
+def _table_notes(table: ComparisonTable, published: Mapping[str, Any]) -> list[str]:
     notes = []
     if any("[" in line.difference for line in table.lines):
         notes.append(
@@ -129,8 +229,8 @@ def _table_notes(table: Comparison, published: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _picked(table: Comparison) -> list[str]:
-    """That the best of several is best by luck as well; nothing where there was nothing to pick from."""
+def _picked(table: ComparisonTable) -> list[str]:
+    """Say that the best of several methods is best by luck as well, where there was a choice."""
     known = sum(table.scores[method].notna().any() for method in table.scores)
     if table.reference == "joint" and known > 2:
         return ["The best other method was picked by these same test scores, which favours it a little."]
@@ -139,17 +239,17 @@ def _picked(table: Comparison) -> list[str]:
     return []
 
 
-def _some_without_interval(table: Comparison) -> bool:
+def _some_without_interval(table: ComparisonTable) -> bool:
     return any(line.meaning == NO_INTERVAL for line in table.lines)
 
 
-def _repeats_caption(table: Comparison) -> str:
+def _repeats_caption(table: ComparisonTable) -> str:
     if len(table.scores) == 1:
-        return "One repeat: one mark a method."
+        return "One repeat: one mark per method."
     return "Small marks are repeats, joined where the split is the same; the large mark is the mean ± one deviation."
 
 
-def _differences_caption(table: Comparison) -> str:
+def _differences_caption(table: ComparisonTable) -> str:
     if table.reference is None:
         return ""
     side = "left" if table.metric in HIGHER_IS_BETTER else "right"
@@ -158,7 +258,7 @@ def _differences_caption(table: Comparison) -> str:
     return where + (" A mark without a bar has no interval." if _some_without_interval(table) else "")
 
 
-def _measures(rows: Sequence[Row], task: str, table: Comparison) -> dict[str, Any]:
+def _measures(rows: Sequence[Row], task: str, table: ComparisonTable) -> dict[str, Any]:
     wanted = {name: METRIC_LABELS.get(name, name) for name in (*MEASURES[task], *ALSO)}
     frames = {name: score_frame(rows, name) for name in wanted}
     frames = {name: frame for name, frame in frames.items() if frame.notna().any(axis=None)}

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from precisionnet import plots
-from precisionnet.experiments.paper.slopes import Slope, slopes, slopes_frame
-from precisionnet.experiments.runner.jobs import Row
-from precisionnet.report.parts import Parts, TextTable
-from precisionnet.report.sparsity import claims_sentence
-from precisionnet.report.tables import NONE
+from precisionnet.paper.theorem_slopes import Slope, slopes, slopes_frame
+from precisionnet.plots.paper import Rate, rate_figure, rate_panel
+from precisionnet.report.page import NONE, PageParts, TextTable
+from precisionnet.report.synthetic import claims_sentence
+from precisionnet.runner.jobs import Row
 
 CAPTIONS = {
     ("n_samples", "glasso"): "More rows, without coupling: the graphical lasso alone.",
@@ -32,17 +32,17 @@ READING = (
 )
 
 
-def theorem_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> Parts:
-    """Everything but what stands on every page."""
+def theorem_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> PageParts:
+    """Return everything but what stands on every page."""
     found = slopes(rows)
     names = [f"{slope.vary}-{slope.series}" for slope in found]
     rates = [_rate(slope) for slope in found]
     with plots.styled():
         figures = {
-            name: (plots.rate_panel(rate), f"Error of the precision: {rate.title}.")
+            name: (rate_panel(rate), f"Error of the precision: {rate.title}.")
             for name, rate in zip(names, rates, strict=True)
         }
-        files = {"theorem": plots.rate_figure(rates)} if rates else {}
+        files = {"theorem": rate_figure(rates)} if rates else {}
     panels = [
         {"name": name, "heading": _greek(slope.title), "caption": CAPTIONS.get((slope.vary, slope.series), "")}
         for name, slope in zip(names, found, strict=True)
@@ -59,7 +59,7 @@ def theorem_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequenc
     ]
     repeats, base = len({row["repeat"] for row in rows}), about.get("base", {})
     facts = [(base.get("n_samples"), "rows T at the base"), (base.get("n_features"), "features N at the base")]
-    return Parts(
+    return PageParts(
         _verdict(found, claims),
         "theorem.html.j2",
         {"slopes": lines, "panels": panels, "reading": READING},
@@ -79,7 +79,7 @@ def theorem_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequenc
 
 
 def slopes_summary(rows: Sequence[Row]) -> pd.DataFrame:
-    """One line a sweep: the slope over the levels from ``first_level`` to ``last_level``, and its standard error."""
+    """Return one line per sweep: the slope from ``first_level`` to ``last_level``, and its standard error."""
     frame = slopes_frame(rows).rename(columns={"deviation": "standard_error"})
     place, levels = list(frame.columns).index("levels"), frame.pop("levels")
     for i, name in enumerate(("first_level", "last_level")):
@@ -87,8 +87,8 @@ def slopes_summary(rows: Sequence[Row]) -> pd.DataFrame:
     return frame
 
 
-def _rate(slope: Slope) -> plots.Rate:
-    return plots.Rate(
+def _rate(slope: Slope) -> Rate:
+    return Rate(
         title=_greek(slope.title),
         axis=_greek(slope.axis),
         x=slope.x,

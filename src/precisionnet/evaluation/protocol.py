@@ -1,0 +1,155 @@
+"""Splits that every method shares: whole people, alike in target, the same for the same seed.
+
+Rows stay in a :class:`precisionnet.datasets.Dataset` from the table to the estimator. A fold holds positions, and
+``Dataset.take`` makes a part of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from precisionnet.arguments import check_count
+from precisionnet.datasets import Dataset, Split
+from precisionnet.errors import InputError, some
+from precisionnet.types import IndexArray, TaskName
+
+FRACTIONS = (0.6, 0.2, 0.2)
+"""Shares of training, validation and test rows, as in the paper."""
+FEWEST_ROWS = (10, 2, 2)
+"""Smallest number of rows on each side."""
+SIDES = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class FitData:
+    """What a fit may see. Test rows are not in here.
+
+    Parameters
+    ----------
+    train : Dataset
+        Rows to learn from.
+    validation : Dataset
+        Rows to choose by.
+    task : {"regression", "classification"}
+        What the target is.
+    seed : int
+        Seed of the fit.
+    """
+
+    train: Dataset
+    validation: Dataset
+    task: TaskName
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One repeat: positions of the rows on each side, and the seed of everything drawn in it."""
+
+    repeat: int
+    seed: int
+    train: IndexArray
+    validation: IndexArray
+    test: IndexArray
+
+    def split(self, data: Dataset) -> Split[Dataset]:
+        """Take the three parts of a data set."""
+        return Split(data.take(self.train), data.take(self.validation), data.take(self.test))
+
+
+def target_of(data: Dataset) -> NDArray[Any]:
+    """Return the target as an array; a data set without one cannot be evaluated."""
+    if data.y is None:
+        raise InputError("The data has no target: name the column to predict.")
+    return np.asarray(data.y)
+
+
+def repeat_seed(seed: int, repeat: int) -> int:
+    """Return the seed of one repeat, whatever the number of repeats; it suits NumPy, scikit-learn and PyTorch."""
+    return int(np.random.SeedSequence([seed, repeat]).generate_state(1)[0])
+
+
+def make_folds(
+    data: Dataset, repeats: int, seed: int, fractions: Sequence[float] = FRACTIONS, *, task: TaskName
+) -> list[Fold]:
+    """Draw one split per repeat; a split that a method could not learn from is refused."""
+    check_count("repeats", repeats, 1)
+    folds = []
+    for repeat in range(repeats):
+        own_seed = repeat_seed(seed, repeat)
+        fold = Fold(repeat, own_seed, *data.split_rows(fractions, own_seed, stratify="target"))
+        _refuse_small(data, fold, fractions)
+        if task == "classification":
+            _refuse_lost_classes(data, fold)
+        folds.append(fold)
+    return folds
+
+
+def splits_frame(data: Dataset, folds: Sequence[Fold]) -> pd.DataFrame:
+    """Make a table with one row per sample, by its id: the side it is on in each repeat."""
+    sides = np.empty((len(data), len(folds)), dtype=object)
+    for column, fold in enumerate(folds):
+        for side in SIDES:
+            sides[getattr(fold, side), column] = side
+    names = [f"repeat_{fold.repeat}" for fold in folds]
+    return pd.DataFrame(sides, index=data.X.index.rename("id"), columns=names)
+
+
+def data_hash(data: Dataset) -> str:
+    """Hash features, target and people, with their names and in their order: all that a result can depend on."""
+    digest = hashlib.sha256()
+    _add_labels(digest, [str(name) for name in data.X.columns])
+    values = np.ascontiguousarray(data.X.to_numpy(dtype=np.float64)) + 0.0  # -0.0 is 0.0
+    values[np.isnan(values)] = np.nan  # one NaN for all
+    digest.update(repr(values.shape).encode() + values.tobytes())
+    for column in (data.X.index, data.y, data.groups):
+        _add_labels(digest, ["none"] if column is None else [str(column.name), *_texts(column)])
+    return digest.hexdigest()
+
+
+def draw_hash(drawn: Mapping[str, Any]) -> str:
+    """Hash how rows are drawn, as JSON values: what stands for the hash of a table where there is none."""
+    return hashlib.sha256(json.dumps(drawn, sort_keys=True).encode()).hexdigest()
+
+
+def _texts(column: pd.Series[Any] | pd.Index[Any]) -> list[str]:
+    """Write values as text; numbers are equal whatever their type: 1 is 1.0."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return [repr(value) for value in column.to_numpy(dtype=np.float64, na_value=np.nan).tolist()]
+    return [str(value) for value in column]
+
+
+def _add_labels(digest: Any, labels: Sequence[str]) -> None:
+    """Add labels to a hash, each with its length, so that no two lists look alike."""
+    for label in (str(len(labels)), *labels):
+        text = label.encode("utf-8", "surrogatepass")
+        digest.update(f"{len(text)}:".encode() + text)
+
+
+def _refuse_small(data: Dataset, fold: Fold, fractions: Sequence[float]) -> None:
+    counts = [len(getattr(fold, side)) for side in SIDES]
+    if any(count < fewest for count, fewest in zip(counts, FEWEST_ROWS, strict=True)):
+        raise InputError(
+            f"{len(data)} rows are too few for a comparison: shares of {'/'.join(f'{share:g}' for share in fractions)} "
+            f"leave {counts[0]} to learn from, {counts[1]} to choose by and {counts[2]} to test, and "
+            f"{FEWEST_ROWS[0]}, {FEWEST_ROWS[1]} and {FEWEST_ROWS[2]} are needed; bring more rows."
+        )
+
+
+def _refuse_lost_classes(data: Dataset, fold: Fold) -> None:
+    assert data.y is not None
+    labels = data.y.astype(str)
+    lost = sorted(set(labels) - set(labels.iloc[fold.train]))
+    if lost:
+        raise InputError(
+            f"In repeat {fold.repeat} no row of class {some(lost)} is left to learn from: merge it with another "
+            "class, bring more of its rows, or change the seed."
+        )

@@ -1,0 +1,75 @@
+"""The experiments of the paper: Figure 2 (synthetic), Table 1 (cohorts), Theorem 1.
+
+Names are imported when they are first used: to check a config needs no network.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from precisionnet.paper.claims import judge_claims
+    from precisionnet.paper.cohorts import load_cohort, published
+    from precisionnet.paper.config import Config, builtin, load_config
+    from precisionnet.paper.theorem_slopes import Slope, slopes
+    from precisionnet.runner.jobs import Experiment
+
+_HOME = {
+    "Config": "config",
+    "Slope": "theorem_slopes",
+    "builtin": "config",
+    "judge_claims": "claims",
+    "load_cohort": "cohorts",
+    "load_config": "config",
+    "published": "cohorts",
+    "slopes": "theorem_slopes",
+}
+
+__all__ = ["Config", "Slope", "build", "builtin", "judge_claims", "load_cohort", "load_config", "published", "slopes"]
+
+
+def build(config: Config, data_folder: Path | None = None) -> Experiment:
+    """Build the experiment of a config, ready for :func:`precisionnet.runner.run_experiment`.
+
+    Parameters
+    ----------
+    config : Config
+        The checked experiment.
+    data_folder : Path, default=None
+        Folder with the tables of a cohort. Without one, public tables are fetched.
+
+    Returns
+    -------
+    Experiment
+        The jobs, and the work that does them.
+
+    Examples
+    --------
+    >>> from precisionnet.paper import build, builtin, load_config
+    >>> experiment = build(load_config(builtin("theorem"), quick=True))
+    >>> experiment.about["kind"]
+    'theorem'
+    """
+    if config.kind == "cohort":
+        from precisionnet.paper.cohorts import cohort_experiment
+
+        return cohort_experiment(config, data_folder)
+    if config.kind == "synthetic":
+        from precisionnet.paper.synthetic import synthetic_experiment
+
+        return synthetic_experiment(config)
+    from precisionnet.paper.theorem import theorem_experiment
+
+    return theorem_experiment(config)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

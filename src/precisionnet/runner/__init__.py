@@ -1,0 +1,57 @@
+"""Run many independent jobs so that none is lost: workers, a folder of rows, and how far it is.
+
+The runner knows no methods: an :class:`Experiment` brings the jobs and a picklable callable that does one of them.
+Names are imported when they are first used: to read a folder needs no worker.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from precisionnet.runner.jobs import Experiment, Finished, Job
+    from precisionnet.runner.pool import WorkerLostError
+    from precisionnet.runner.progress import MethodStatus, Status, results_folders, status
+    from precisionnet.runner.run import Event, run_experiment
+    from precisionnet.runner.store import Stored, read_folder
+
+_HOME = {
+    "Event": "run",
+    "Experiment": "jobs",
+    "Finished": "jobs",
+    "Job": "jobs",
+    "MethodStatus": "progress",
+    "Status": "progress",
+    "Stored": "store",
+    "WorkerLostError": "pool",
+    "read_folder": "store",
+    "results_folders": "progress",
+    "run_experiment": "run",
+    "status": "progress",
+}
+
+__all__ = [
+    "Event",
+    "Experiment",
+    "Finished",
+    "Job",
+    "MethodStatus",
+    "Status",
+    "Stored",
+    "WorkerLostError",
+    "read_folder",
+    "results_folders",
+    "run_experiment",
+    "status",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,170 @@
+"""Where jobs are done: in this process, in one process per core, or on a dask.distributed cluster.
+
+A pool takes the work and its errands and yields results as they come, in any order. joblib's own dask backend is not
+used: it would hide which job was lost with a worker, and repeat whole batches.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import CancelledError
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from joblib import Parallel, cpu_count, delayed, parallel_config
+
+from precisionnet.arguments import check_count
+from precisionnet.errors import InputError, PrecisionNetError, PrecisionNetWarning
+from precisionnet.runner.jobs import Work
+from precisionnet.runner.worker import Errand, JobResult, end_with_parent, perform
+
+TIMEOUT = 5.0
+"""Seconds a dask scheduler is given to answer."""
+IDLE = 5.0
+"""Seconds after which a worker process without a job ends."""
+
+JobResults = Generator[JobResult, None, None]
+
+
+class WorkerLostError(PrecisionNetError, RuntimeError):
+    """A worker ended in the middle of a job; the message says what happened and what to do.
+
+    Examples
+    --------
+    >>> from precisionnet.runner import WorkerLostError
+    >>> raise WorkerLostError("A worker was killed: run again.")
+    Traceback (most recent call last):
+    precisionnet.runner.pool.WorkerLostError: A worker was killed: run again.
+    """
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Workers that are ready: their number, how to give them jobs, and whether they see this machine's folders."""
+
+    workers: int
+    results: Callable[[Work, Sequence[Errand]], JobResults]
+    same_disk: bool = True
+
+
+def count_workers(jobs: int | None) -> int:
+    """Return the number of worker processes: all cores by default, and never more than there are cores."""
+    if jobs is not None:
+        check_count("jobs", jobs, 1)
+    cores = int(cpu_count())
+    return cores if jobs is None else min(jobs, cores)
+
+
+def in_this_process() -> Pool:
+    """Do one job after the other in this process."""
+
+    def results(work: Work, errands: Sequence[Errand]) -> JobResults:
+        yield from (perform(work, errand) for errand in errands)
+
+    return Pool(1, results)
+
+
+def on_cores(workers: int) -> Pool:
+    """Start one process per worker. They end soon after the last job, or with this process, however it ends.
+
+    joblib's own processes (loky) are used rather than ``concurrent.futures``: a script needs no ``if __name__ ==
+    "__main__"`` for them, and they are killed when a run is stopped in the middle.
+    """
+
+    def results(work: Work, errands: Sequence[Errand]) -> JobResults:
+        with parallel_config(backend="loky", inner_max_num_threads=1):
+            # A batch would come back as one, and be lost as one; arrays shared by file would be read-only in workers.
+            parallel = Parallel(
+                workers,
+                return_as="generator_unordered",
+                batch_size=1,
+                max_nbytes=None,
+                idle_worker_timeout=IDLE,
+                initializer=end_with_parent(),
+                initargs=(os.getpid(),),
+            )
+        found = parallel(delayed(perform)(work, errand) for errand in errands)
+        try:
+            for result in found:  # noqa: UP028 - "yield from" would close it before warnings are off
+                yield result
+        except BrokenProcessPool as error:
+            what = "A worker process was killed, most likely because memory ran out"
+            raise WorkerLostError(what, "run again with fewer jobs at a time") from error
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # that jobs are given up: this is what stopping means
+                found.close()
+
+    return Pool(workers, results)
+
+
+@contextmanager
+def on_cluster(address: str) -> Iterator[Pool]:
+    """Use the workers of a running dask scheduler; they stay when the run is over.
+
+    A job whose worker dies is done again by another one: the scheduler sees to that.
+    """
+    distributed = _distributed()
+    with _connected(distributed, address) as client:
+
+        def results(work: Work, errands: Sequence[Errand]) -> JobResults:
+            # The work travels once, as the result of a task of its own: unlike scattered data, a task is done again
+            # when the worker that held its result is lost.
+            run = f"precisionnet-{uuid4().hex}"
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+                held = client.submit(_itself, work, key=f"{run}-work")
+            futures = [
+                client.submit(perform, held, errand, key=f"{run}-{errand.job.name}", priority=-place)
+                for place, errand in enumerate(errands)
+            ]
+            try:
+                for future in distributed.as_completed(futures, loop=client.loop):
+                    yield future.result()
+                    future.release()
+            except distributed.KilledWorker as error:
+                what = f"{str(error.task).removeprefix(f'{run}-')} ended every worker that was given it"
+                raise WorkerLostError(what, "run again with more memory for each") from error
+            except (CancelledError, distributed.comm.CommClosedError) as error:
+                what = f"The scheduler at {address} went away"
+                raise WorkerLostError(what, "run again when it is back") from error
+            finally:
+                with suppress(Exception):  # the scheduler may be gone
+                    client.cancel([held, *futures])
+
+        workers = sum(client.nthreads().values())
+        if not workers:
+            warnings.warn(
+                f"The scheduler at {address} has no workers yet: start some, and the run goes on by itself.",
+                PrecisionNetWarning,
+                stacklevel=4,
+            )
+        yield Pool(max(workers, 1), results, same_disk=False)
+
+
+def _itself(work: Work) -> Work:
+    return work
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError as error:
+        raise InputError(
+            "A scheduler needs dask.distributed, which is not installed: pip install 'precisionnet[cluster]'."
+        ) from error
+    return distributed
+
+
+def _connected(distributed: Any, address: str) -> Any:
+    try:
+        return distributed.Client(address, timeout=TIMEOUT, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(
+            f"No dask scheduler answers at {address!r}: check the address, such as tcp://host:8786, and that it runs."
+        ) from error

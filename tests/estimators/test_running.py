@@ -1,0 +1,140 @@
+"""How a fit is run: workers, warm starts, callbacks, devices, networks of one's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+from precisionnet import PNNClassifier, PNNRegressor
+from precisionnet.errors import InputError
+from tests.recipes import QUICK, both_recipes
+
+
+@both_recipes
+def test_callbacks_get_every_row_and_cannot_change_it(gaussian, quick):
+    rows: list[dict[str, float]] = []
+
+    def watch(row):
+        rows.append(dict(row))
+        row.clear()
+
+    model = PNNRegressor(**quick, callbacks=[watch]).fit(gaussian.X, gaussian.y)
+    assert [row["epoch"] for row in rows] == list(model.history_["epoch"])
+    np.testing.assert_array_equal([row["train_loss"] for row in rows], model.history_["train_loss"])
+    with pytest.raises(InputError, match="callbacks must be functions"):
+        PNNRegressor(callbacks=["print"]).fit(gaussian.X, gaussian.y)
+
+
+def test_verbose_prints_a_line_per_epoch(gaussian, capsys):
+    model = PNNRegressor(**QUICK["standard"], verbose=True).fit(gaussian.X, gaussian.y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == model.n_iter_
+    assert all(line.startswith(f"epoch {i}: training loss") for i, line in enumerate(lines, 1))
+    PNNRegressor(**QUICK["standard"]).fit(gaussian.X, gaussian.y)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("kind", [PNNRegressor, PNNClassifier])
+def test_workers_do_not_change_a_bit(gaussian, classes, kind):
+    y = gaussian.y if kind is PNNRegressor else classes
+    quick = QUICK["standard"] | {"n_members": 6, "max_epochs": 12}
+    sparse = {"predict_on": "sparse", "l1_scale": 2.0} if kind is PNNRegressor else {}
+    rows: list[float] = []
+    alone = kind(**quick, **sparse).fit(gaussian.X, y)
+    spread = kind(**quick, **sparse, n_jobs=2, callbacks=[lambda row: rows.append(row["epoch"])]).fit(gaussian.X, y)
+    assert alone.history_.equals(spread.history_)
+    assert rows == list(alone.history_["epoch"])
+    np.testing.assert_array_equal(alone.precision_, spread.precision_)
+    np.testing.assert_array_equal(alone.predict(gaussian.X), spread.predict(gaussian.X))
+
+
+@both_recipes
+def test_a_warm_start_goes_on_from_the_fit_before(gaussian, quick):
+    model = PNNRegressor(**quick, warm_start=True).fit(gaussian.X, gaussian.y)
+    first, predicted = model.history_["train_loss"], model.oob_prediction_
+    folds = model.fitted.folds
+    model.fit(gaussian.X, gaussian.y)
+    assert model.history_["train_loss"].iloc[0] < first.iloc[0]
+    for before, after in zip(folds, model.fitted.folds, strict=True):
+        np.testing.assert_array_equal(before, after)
+    np.testing.assert_array_equal(np.isnan(predicted), np.isnan(model.oob_prediction_))
+
+
+def test_a_warm_start_keeps_its_folds_or_drops_what_they_were_for(gaussian):
+    """With other rows a member may have learned from what it leaves out now."""
+    quick = QUICK["standard"] | {"random_state": None, "n_members": 8}
+    model = PNNRegressor(**quick, warm_start=True).fit(gaussian.X, gaussian.y)
+    known = np.isfinite(model.oob_prediction_)
+    folds = model.fitted.folds
+    model.fit(gaussian.X, gaussian.y)
+    assert all(np.array_equal(a, b) for a, b in zip(folds, model.fitted.folds, strict=True))
+    np.testing.assert_array_equal(np.isfinite(model.oob_prediction_), known)
+    model.fit(gaussian.X[:100], gaussian.y[:100])
+    assert np.isnan(model.oob_prediction_).all()
+    assert np.isnan(model.oob_mae_)
+    assert model.calibration_ is None
+    with pytest.raises(InputError, match="not known"):
+        model.predict_interval(gaussian.X)
+
+
+def test_a_warm_start_with_another_shape_starts_afresh(gaussian):
+    model = PNNRegressor(**QUICK["standard"], warm_start=True).fit(gaussian.X, gaussian.y)
+    fewer = model.fit(gaussian.X.iloc[:, :5], gaussian.y)
+    fresh = clone(model).fit(gaussian.X.iloc[:, :5], gaussian.y)
+    np.testing.assert_array_equal(fewer.predict(gaussian.X.iloc[:, :5]), fresh.predict(gaussian.X.iloc[:, :5]))
+
+
+@pytest.mark.parametrize("device", ["nonsense", "cuda:99", 3])
+def test_a_device_that_is_not_here_is_a_sentence(gaussian, device):
+    with pytest.raises(InputError, match="device"):
+        PNNRegressor(**QUICK["standard"], device=device).fit(gaussian.X, gaussian.y)
+
+
+@both_recipes
+def test_auto_is_a_device(gaussian, quick):
+    model = PNNRegressor(**quick, device="auto").fit(gaussian.X, gaussian.y)
+    assert np.isfinite(model.predict(gaussian.X)).all()
+
+
+@both_recipes
+def test_orders_and_widths_per_layer_and_the_published_readout(gaussian, quick):
+    model = PNNRegressor(**quick, order=[5, 9], n_filters=[5, 4], batch_norm=False, readout="average")
+    model.fit(gaussian.X, gaussian.y)
+    shapes = [tuple(bank.weight.shape) for bank in model.network_.filters]
+    assert shapes == [(6, 1, 5), (10, 5, 4)]
+    assert not any("norm" in name for name in model.network_.state_dict())
+    assert not list(model.network_.readout.parameters())
+    assert np.isfinite(model.predict(gaussian.X)).all()
+    with pytest.raises(InputError, match="number of layers"):
+        PNNRegressor(**quick, order=[5, 9], n_filters=[5, 4, 3]).fit(gaussian.X, gaussian.y)
+
+
+def test_a_network_that_is_none_is_refused(gaussian):
+    with pytest.raises(InputError, match=r"torch\.nn\.Module"):
+        PNNRegressor(**QUICK["standard"], network=lambda n, k: "no").fit(gaussian.X, gaussian.y)
+
+
+def test_rows_are_counted_as_they_were_given(gaussian):
+    """Equal rows are one to the fit, and still as many as were given."""
+    X, y = np.repeat(gaussian.X.to_numpy(), 2, axis=0), np.repeat(gaussian.y.to_numpy(), 2)
+    model = PNNRegressor(**QUICK["paper"]).fit(X, y)
+    assert sum(model.n_rows_.values()) == 240
+    assert model.n_rows_["validation"] == 60
+
+
+def test_out_of_bag_predictions_carry_the_rows_index(gaussian):
+    X = gaussian.X.set_axis([f"s{i}" for i in range(len(gaussian.X))], axis=0)
+    model = PNNRegressor(**QUICK["standard"] | {"n_members": 8}).fit(X, gaussian.y)
+    assert list(model.oob_row_ids_) == list(X.index)
+    assert np.isfinite(model.oob_prediction_).all()
+
+
+def test_a_fitted_model_is_frozen(gaussian):
+    model = PNNRegressor(**QUICK["standard"]).fit(gaussian.X, gaussian.y)
+    with pytest.raises(AttributeError):
+        model.precision_ = np.eye(8)
+    with pytest.raises(AttributeError):
+        model.fitted.precision = np.eye(8)
+    assert not any(isinstance(value, torch.Tensor) for value in vars(model).values())
