@@ -124,7 +124,7 @@ def load(folder: str | Path, network: NetworkFactory | None = None) -> Any:
     ...     load(folder).n_features_in_
     5
     """
-    name = repr(printable(str(folder)))
+    name = printable(repr(str(folder)))
     try:
         return _model(_read(Path(folder)), network)
     except ModelFileError as error:
@@ -276,7 +276,8 @@ def _hash(text: str, tensors: dict[str, Tensor]) -> str:
     shapes = [[name, str(tensors[name].dtype), list(tensors[name].shape)] for name in names]
     digest = hashlib.sha256(json.dumps([FORMAT, FORMAT_VERSION, text, shapes]).encode())
     for name in names:
-        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
+        if tensors[name].numel():
+            digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 

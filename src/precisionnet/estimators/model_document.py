@@ -28,6 +28,7 @@ from precisionnet.estimators.regressor import PNNRegressor
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.targets import ClassTarget, NumberTarget, Target
 from precisionnet.estimators.training import NetworkFactory, new_network
+from precisionnet.linalg import LARGEST
 from precisionnet.parameters import Settings, settings_of
 from precisionnet.types import FloatArray, IndexArray
 from precisionnet.versions import versions
@@ -274,7 +275,8 @@ class _Reader:
                 for name in [name for name in self._tensors if name.startswith(prefix)]
             }
             for name, value in state.items():
-                _require(bool(torch.isfinite(value).all()), f"{prefix}{name} is not finite")
+                fine = bool(torch.isfinite(value).all()) and not bool((value.abs() > LARGEST).any())
+                _require(fine, f"{prefix}{name} is not finite")
                 moment = name.endswith(("running_var", "num_batches_tracked"))
                 _require(factory is not None or not moment or bool((value >= 0).all()), f"{prefix}{name} is negative")
             networks.append(self._network(readout, state, n_outputs, factory))
