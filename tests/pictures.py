@@ -5,16 +5,33 @@ from __future__ import annotations
 import pytest
 
 from precisionnet import plots
+from precisionnet.report import synthetic, theorem
+
+MAKERS = {
+    plots: set(plots.__all__) - {"clustered_order", "styled", "to_file", "to_svg"},
+    synthetic: {"sparsity_figure", "sparsity_panel"},
+    theorem: {"rate_figure", "rate_panel"},
+}
+
+
+@pytest.fixture
+def with_figures() -> None:
+    """Ask for this fixture in a test that looks at figures before they are drawn."""
 
 
 @pytest.fixture
 def with_pictures() -> None:
-    """Ask for this fixture in a test that looks at pictures."""
+    """Ask for this fixture in a test that looks at what is drawn."""
 
 
 @pytest.fixture(autouse=True)
 def blank_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Import this into a test module: figures are made, but not drawn."""
-    if "with_pictures" not in request.fixturenames:
-        monkeypatch.setattr(plots, "to_svg", lambda figure, name: f'<svg role="img"><title>{name}</title></svg>')
-        monkeypatch.setattr(plots, "to_file", lambda figure, path, ending, name: path.write_text(name))
+    """Import this into a test module: no figure is made or drawn unless the test asks for it."""
+    if "with_pictures" in request.fixturenames:
+        return
+    monkeypatch.setattr(plots, "to_svg", lambda figure, name: f'<svg role="img"><title>{name}</title></svg>')
+    monkeypatch.setattr(plots, "to_file", lambda figure, path, ending, name: path.write_text(name))
+    if "with_figures" not in request.fixturenames:
+        for module, names in MAKERS.items():
+            for name in names:
+                monkeypatch.setattr(module, name, lambda *_, **__: object())

@@ -24,17 +24,10 @@ PACKAGES = (
     "precisionnet.plots",
     "precisionnet.report",
 )
-NOT_YET: tuple[str, ...] = PACKAGES
-"""Packages that do not exist yet or whose docstrings are being written."""
-
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def ready(package: str) -> object:
-    return pytest.param(package, marks=pytest.mark.skip(reason="not yet")) if package in NOT_YET else package
-
-
-@pytest.mark.parametrize("package", [ready(name) for name in PACKAGES])
+@pytest.mark.parametrize("package", PACKAGES)
 @pytest.mark.filterwarnings("ignore:Unknown section")
 def test_every_public_name_is_documented(package):
     missing = [line for name in public_names(package) for line in complaints(name)]
@@ -53,7 +46,7 @@ def examples(package: str) -> list[doctest.DocTest]:
     return [test for tests in found.values() for test in tests if test.examples]
 
 
-@pytest.mark.parametrize("package", [ready(name) for name in PACKAGES])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_examples_run(package, tmp_path, monkeypatch):
     """In an empty folder, so that an example may write files."""
     monkeypatch.chdir(tmp_path)

@@ -21,10 +21,10 @@ from precisionnet.report.page import plus_minus
 from precisionnet.report.theorem import slopes_summary, theorem_parts
 from precisionnet.runner.run import run_experiment
 from tests.made_rows import LEVELS, PUBLISHED, comparison_rows, manifest, synthetic_rows
-from tests.pictures import blank_pictures, with_pictures
+from tests.pictures import blank_pictures, with_figures, with_pictures
 from tests.test_report import Balanced
 
-__all__ = ["blank_pictures", "with_pictures"]
+__all__ = ["blank_pictures", "with_figures", "with_pictures"]
 
 KINDS = ("regression", "classification", "synthetic", "theorem")
 
@@ -290,7 +290,7 @@ def test_names_from_strangers_are_text():
     Balanced().feed(page)
 
 
-def test_figure_2_has_four_panels_and_the_truth():
+def test_figure_2_has_four_panels_and_the_truth(with_figures):
     outcome = build_page(manifest("synthetic"), synthetic_rows())
     assert outcome.html.count("<figure aria-label") == 4
     (figure,) = outcome.figures.values()
@@ -304,7 +304,7 @@ def test_figure_2_has_four_panels_and_the_truth():
     assert "truth" not in {line.get_label() for line in figure.axes[0].lines}
 
 
-def test_an_error_that_is_far_off_makes_the_axis_logarithmic():
+def test_an_error_that_is_far_off_makes_the_axis_logarithmic(with_figures):
     rows = synthetic_rows()
     for row in rows:
         row["l1_error"] *= 1000.0 if row["method"] == "sample" else 1.0
@@ -390,7 +390,7 @@ def test_a_level_with_no_results_yet_leaves_a_gap_and_no_error():
     assert "nothing to compare" in build_page(manifest("synthetic"), alone, 48).verdict
 
 
-def test_slopes_on_the_page_are_fitted_to_the_rows(theorem):
+def test_slopes_on_the_page_are_fitted_to_the_rows(theorem, with_figures):
     head, rows = theorem
     parts = theorem_parts(rows, head["about"], [])
     errors = [
@@ -473,7 +473,7 @@ def test_markers_tell_methods_apart_without_colour(task):
     assert len(drawn) == len(markers)
 
 
-def test_every_mark_of_the_figure_stands_where_its_number_is():
+def test_every_mark_of_the_figure_stands_where_its_number_is(with_figures):
     table = compare_methods(comparison_rows(), manifest()["about"])
     with plots.styled():
         axes = plots.repeats(table.scores, {}, "MAE").axes[0]
@@ -491,7 +491,7 @@ def test_every_mark_of_the_figure_stands_where_its_number_is():
     assert [label.get_text() for label in axes.get_yticklabels()] == list(table.scores)
 
 
-def test_a_method_that_is_far_off_does_not_hide_the_others():
+def test_a_method_that_is_far_off_does_not_hide_the_others(with_figures):
     rows = comparison_rows()
     for row in rows:
         if row["method"] == "gp":

@@ -120,7 +120,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         "recipe",
         "standard",
-        "Values of what is not set, and how an epoch goes: standard (measured) or paper (Algorithm 1 as printed).",
+        "Values of what is not set, and how an epoch goes: standard (measured) or paper (Algorithm 1, see step1).",
         str,
         choices=RECIPES,
     ),

@@ -19,7 +19,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
+
+try:
+    from threadpoolctl import get_cached_controller
+except ImportError:  # before 3.8
+    get_cached_controller = None
 
 SMALL = 1_000_000
 """Numbers in the largest tensor of a step up to which one thread is used."""
@@ -34,7 +39,8 @@ class _Owner:
         self._changed = threading.Condition()
         self._users, self._count = 0, 0
         self._mine = threading.local()
-        self._blas: Any = None
+        self._libraries: Any = None
+        self._limits: Any = None
         self._torch_before: int | None = None
 
     @contextmanager
@@ -55,17 +61,24 @@ class _Owner:
         finally:
             self._mine.depth -= 1
             with self._changed:
-                if not nested and self._mine.before is not None:
-                    _set_torch_threads(self._mine.before)
                 self._users -= 1
                 if not self._users:
-                    self._blas.restore_original_limits()
-                    self._changed.notify_all()
+                    self._end()
+                if not nested and self._mine.before is not None:
+                    _set_torch_threads(self._mine.before)
 
     def _begin(self, count: int) -> None:
         self._count = count
         self._torch_before = _torch_threads()
-        self._blas = threadpool_limits(limits=count, user_api="blas")
+        self._libraries = _blas_libraries()
+        _take_control(self._libraries)
+        self._limits = self._libraries.limit(limits=count)
+
+    def _end(self) -> None:
+        _take_control(self._libraries)
+        self._limits.restore_original_limits()
+        _take_control(self._libraries)  # and leave it to anybody
+        self._changed.notify_all()
 
     def _torch_of_this_thread(self) -> int | None:
         """Return its count before the block; a new thread has inherited the one that is held."""
@@ -74,6 +87,20 @@ class _Owner:
 
 
 _OWNER = _Owner()
+
+
+def _blas_libraries() -> ThreadpoolController:
+    """Return what controls the BLAS libraries that are loaded, without OpenMP, whose count is set by way of torch."""
+    found = get_cached_controller() if get_cached_controller is not None else ThreadpoolController()
+    return found.select(user_api="blas")
+
+
+def _take_control(libraries: ThreadpoolController) -> None:
+    """Let this thread set OpenBLAS's count: threadpoolctl leaves it to the first thread that did and ignores others."""
+    for library in libraries.lib_controllers:
+        release = getattr(library, "clear_controlling_thread", None)  # since threadpoolctl 3.8
+        if release is not None:
+            release(force=True)
 
 
 def _after_fork() -> None:
@@ -124,5 +151,5 @@ def _torch_threads() -> int | None:
 
 def _set_torch_threads(count: int) -> None:
     torch = sys.modules.get("torch")
-    if torch is not None and torch.get_num_threads() != count:
+    if torch is not None:  # also where OpenMP has this count already: MKL, which torch sets as well, may have another
         torch.set_num_threads(count)

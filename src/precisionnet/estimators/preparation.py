@@ -178,6 +178,8 @@ def _checked_weight(sample_weight: Any, X: FloatArray) -> FloatArray:
     if weight.ndim != 1:
         raise InputError(f"sample_weight must be 1D array or scalar, got shape {weight.shape}: one number per row.")
     check_consistent_length(X, weight)
+    if not weight.any():
+        raise InputError("Sample weights must contain at least one non-zero number: sample_weight is zero everywhere.")
     if (weight < 0).any():
         raise InputError("Negative values in data passed to `sample_weight`: a row counts 0 times or more.")
     return weight

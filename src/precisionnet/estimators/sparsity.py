@@ -26,12 +26,27 @@ FURTHER_EPOCHS = 0.4
 
 @dataclass(frozen=True)
 class SparsityCurve:
-    """A row a point, densest first; ``model`` is the sparsest within one standard error of the best, fitted."""
+    """Error against the number of edges, and the model that was chosen.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per point, densest first: l1_scale (NaN: every pair may be an edge), n_edges, zeros (share of the
+        matrix), error, standard_error.
+    chosen : int
+        The row of the sparsest graph within one standard error of the best.
+    model : PNNRegressor or PNNClassifier
+        The model of that row, fitted.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> SparsityCurve(pd.DataFrame({"n_edges": [3, 1]}), chosen=1, model=None).chosen
+    1
+    """
 
     frame: pd.DataFrame
-    """l1_scale (NaN: every pair may be an edge), n_edges, zeros (share of the matrix), error, standard_error."""
     chosen: int
-    """Which row."""
     model: Any
 
 
@@ -44,14 +59,36 @@ def sparsity_curve(
     groups: Any = None,
     on_point: Callable[[dict[str, float]], object] | None = None,
 ) -> SparsityCurve:
-    """Fit ``model`` (a copy) along the l1 path and pick the sparsest graph that costs no accuracy.
+    """Fit along the l1 path and pick the sparsest graph that costs no accuracy.
 
     Parameters
     ----------
-    model : a ``PNNRegressor`` or ``PNNClassifier`` with ``method="joint"`` and the standard recipe.
-    X, y, groups : as for ``fit``.
-    l1_scales : penalties, as multiples of sqrt(log N / T); tried in ascending order.
-    on_point : called with each row as it is known, for a progress display.
+    model : PNNRegressor or PNNClassifier
+        With ``method="joint"`` and the standard recipe; it is copied.
+    X : array-like of shape (n_samples, n_features)
+        Rows, as for ``fit``.
+    y : array-like of shape (n_samples,)
+        The target.
+    l1_scales : sequence of float, default=(0.3, 1, 2, 3, 5, 8, 12)
+        Penalties, as multiples of sqrt(log N / T); tried in ascending order.
+    groups : array-like of shape (n_samples,), optional
+        Whose row it is, as for ``fit``.
+    on_point : callable, optional
+        Called with each row as it is known, for a progress display.
+
+    Returns
+    -------
+    SparsityCurve
+        One row per penalty, and the chosen model.
+
+    Examples
+    --------
+    >>> from precisionnet import PNNRegressor, sparsity_curve
+    >>> from precisionnet.datasets import make_gaussian_regression
+    >>> data = make_gaussian_regression(n_samples=80, n_features=5, random_state=0)
+    >>> model = PNNRegressor(n_members=2, max_epochs=4, random_state=0)
+    >>> len(sparsity_curve(model, data.X, data.y, l1_scales=[1.0, 4.0]).frame)
+    3
     """
     model = _checked(model)
     scales: list[float | None] = [None, *sorted(float(scale) for scale in l1_scales)]

@@ -187,10 +187,10 @@ class TrainingRun:
         kept, n_outputs = trained.kept, data.target.n_outputs
         networks = []
         for readout, state in zip(settings.readouts, kept.networks, strict=True):
-            network = new_network(settings, data.n_features, n_outputs, readout, self._network)
-            network.load_state_dict({name: tensor.cpu() for name, tensor in state.items()})
             # Predictions are float64: a row then gets the same number, to about 1e-15, whatever stands beside it.
-            networks.append(network.double().eval())
+            network = new_network(settings, data.n_features, n_outputs, readout, self._network).double().eval()
+            network.load_state_dict({name: tensor.cpu() for name, tensor in state.items()})
+            networks.append(network)
         on_theta = settings.sparse and settings.recipe == "paper"
         matrices = kept.theta if on_theta else kept.theta_task
         fitted = Fitted(

@@ -33,7 +33,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
 from precisionnet.errors import InputError
 from precisionnet.linalg import log_det_from_cholesky, try_cholesky
@@ -42,6 +41,7 @@ from precisionnet.precision.covariance import sample_covariance
 from precisionnet.precision.estimation import EstimationPlan
 from precisionnet.precision.missing import gaussian_score
 from precisionnet.precision.result import PrecisionResult, count_edges
+from precisionnet.threads import limited_threads
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 FEW_ROWS = 144
@@ -331,7 +331,7 @@ def _in_workers(
     function: Callable[..., Returned], calls: Iterable[tuple[Any, ...]], n_jobs: int | None
 ) -> list[Returned]:
     """``function(*call)`` for each call, in order, each on one BLAS thread: the number of workers changes no result."""
-    with threadpool_limits(limits=1, user_api="blas"):
+    with limited_threads(1):
         here = os.getpid()
         work = (delayed(_on_one_thread)(here, function, call) for call in calls)
         results: list[Returned] = Parallel(n_jobs=n_jobs)(work)
@@ -341,5 +341,5 @@ def _in_workers(
 def _on_one_thread(parent: int, function: Callable[..., Returned], call: tuple[Any, ...]) -> Returned:
     if os.getpid() == parent:
         return function(*call)
-    with threadpool_limits(limits=1, user_api="blas"):  # a worker process has a limit of its own
+    with limited_threads(1):  # a worker process has a limit of its own
         return function(*call)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -31,13 +32,17 @@ class Picture:
 
 def template(name: str) -> Template:
     """Return a template of this package; everything that is not markup of ours is escaped."""
-    environment = Environment(
+    return _environment().get_template(name)
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
         loader=PackageLoader("precisionnet.report"),
         autoescape=select_autoescape(default=True),
         trim_blocks=True,
         finalize=_without_control_characters,
     )
-    return environment.get_template(name)
 
 
 def _without_control_characters(value: Any) -> Any:
