@@ -169,7 +169,7 @@ def test_predict_save_and_fit_return_in_a_forked_child(models, gaussian, tmp_pat
 
 def test_a_fork_in_the_middle_of_a_fit_can_predict(models):
     """Another thread holds the thread counts at the moment of the fork."""
-    X = np.random.default_rng(0).standard_normal((100, 12))
+    X = pd.DataFrame(np.random.default_rng(0).standard_normal((100, 12)), columns=models[0].feature_names_in_)
     inside, done = threading.Event(), threading.Event()
 
     def wait(row):
@@ -177,7 +177,7 @@ def test_a_fork_in_the_middle_of_a_fit_can_predict(models):
         done.wait(60)
 
     fit = type(models[0])(n_members=1, max_epochs=1, callbacks=[wait]).fit
-    thread = threading.Thread(target=fit, args=(X, X[:, 0]))
+    thread = threading.Thread(target=fit, args=(X, X.iloc[:, 0].to_numpy()))
     thread.start()
     try:
         assert inside.wait(60)
