@@ -3,8 +3,8 @@
     python -m benchmarks.files.run    writes results/files.csv; about ten minutes
 
 - ``kills``: a forked child saves two models in turn, over and over, until SIGKILL comes after a random time. *Failed*
-  is a kill after which the path does not hold one of the two, whole. *Left behind* counts files beside the model after
-  the next save.
+  is a kill after which the path does not hold one of the two, whole. *Halfway* counts kills that left a scratch file,
+  *left behind* what is beside the model after the next save.
 - ``readers``: the parent loads, over and over, beside two children who save. *Failed* is a load that does not give one
   of the two models. ``output folder`` is the same for what ``precisionnet fit`` writes: a folder with a model in it.
 - ``predict``: growth of the resident memory beyond the process with the table loaded, from ``VmHWM``.
@@ -52,6 +52,7 @@ class Row:
     case: str
     attempts: int | str = ""
     failed: int | str = ""
+    halfway: int | str = ""
     left_behind: int | str = ""
     table_gb: float | str = ""
     growth_gb: float | str = ""
@@ -64,8 +65,7 @@ def main() -> None:
     rows = []
     for case, save in {"model": save_model, "output folder": save_output}.items():
         with tempfile.TemporaryDirectory(dir=ROOT) as folder:  # on a disk: /tmp may be memory
-            failed, left = kills(Path(folder), models, KILLS, save)
-        rows.append(Row(f"kills, {case}", KILLS, failed, left))
+            rows.append(Row(f"kills, {case}", KILLS, *kills(Path(folder), models, KILLS, save)))
         with tempfile.TemporaryDirectory(dir=ROOT) as folder:
             n_reads, failed = reads(Path(folder), models, READ_SECONDS, save)
         rows.append(Row(f"readers, {case}", n_reads, failed))
@@ -104,20 +104,21 @@ def save_output(model: Any, place: Path) -> None:
 
 def kills(
     folder: Path, models: list[Any], count: int, save: Callable[[Any, Path], None] = save_model
-) -> tuple[int, int]:
-    """Return after how many kills the model was lost, and how many files the next save left behind."""
-    place, failed, left, draw = folder / "m", 0, 0, random.Random(0)
+) -> tuple[int, int, int]:
+    """Return how many kills lost the model, how many left a scratch, and how many files the next save left behind."""
+    place, failed, halfway, left, draw = folder / "m", 0, 0, 0, random.Random(0)
     save(models[0], place)
     whole = files_below(folder)
     for _ in range(count):
         with saving(models, place, save):
             time.sleep(draw.uniform(0.0, LONGEST_WAIT))
         failed += which(models, place) is None
+        halfway += files_below(folder) != whole
         if draw.random() < 0.2:  # mostly the next child cleans up
             save(models[1], place)
             left += len(files_below(folder) - whole)
     save(models[0], place)
-    return failed + (which(models, place) != 0), left + len(files_below(folder) - whole)
+    return failed + (which(models, place) != 0), halfway, left + len(files_below(folder) - whole)
 
 
 def reads(
