@@ -11,7 +11,7 @@ from benchmarks.recipe.tables import SPLITS
 
 from precisionnet import PNNRegressor
 from precisionnet.evaluation.methods import STANDARD_GRID
-from precisionnet.report.experiment_page import build_outcome
+from precisionnet.report.experiment_page import build_page
 from precisionnet.runner import read_folder
 from precisionnet.versions import RECIPE_VERSION, older_recipe
 
@@ -32,10 +32,10 @@ def test_rows_of_an_earlier_recipe_say_so():
 def test_the_page_says_when_rows_are_older(version):
     stored = read_folder(FOLDER / "abide-defaults")
     rows = [{**row, "recipe_version": version} for row in stored.rows]
-    outcome = build_outcome(stored.manifest, rows, len(rows))
-    told = [sentence for sentence in outcome.warnings if "earlier recipe" in sentence]
+    page = build_page(stored.manifest, rows, len(rows))
+    told = [sentence for sentence in page.warnings if "earlier recipe" in sentence]
     assert len(told) == (version != RECIPE_VERSION)
-    assert all(sentence in unescape(outcome.html) for sentence in told)
+    assert all(sentence in unescape(page.html) for sentence in told)
 
 
 @pytest.mark.parametrize("folder", ["abide", "ants", "abide-defaults", "ants-defaults"])

@@ -19,8 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 from precisionnet import PNNClassifier, PNNRegressor
-from precisionnet.estimators import fitting
-from precisionnet.joint import Plan
+from precisionnet.estimators import training
+from precisionnet.joint.standard import Plan
 
 MEMBERS = 2
 """One with each readout: fewer than the default's eight, to make the study affordable."""
@@ -76,7 +76,7 @@ def _bootstrap() -> Iterator[None]:
         everyone = np.arange(len(table))
         return [np.setdiff1d(everyone, rng.randint(len(table), size=len(table))) for _ in range(n_members)]
 
-    with patch.object(fitting, "left_out_rows", left_out):
+    with patch.object(training, "left_out_rows", left_out):
         yield
 
 

@@ -2,7 +2,7 @@
 
 An epoch is Step 1, 20 steps of theta_task and 20 of Adam ("joint"), or the 20 of Adam alone on a graph that is kept
 ("weights"); and the validation error, without which nobody knows when to stop. Ours is timed with all that
-``Training.advance`` does besides: it evaluates the objective and the training rows as well.
+``Trainer.advance`` does besides: it evaluates the objective and the training rows as well.
 
 TAGConv on all pairs of nodes is slow, so a share of its 20 + 20 steps is timed and their time multiplied; Step 1 and
 the validation error are timed whole.

@@ -9,7 +9,9 @@ from torch import Tensor
 
 from benchmarks.train.reference import Network
 from benchmarks.train.task import Part, Shape, Task
-from precisionnet.joint import METHODS, Problem, Rows, Schedule, Stopping, Training
+from precisionnet.joint.algorithm1 import Algorithm1, Schedule
+from precisionnet.joint.problem import GraphTerms, JointProblem, Start, TensorRows
+from precisionnet.joint.trainer import Trainer
 from precisionnet.nn import PrecisionNetwork
 
 
@@ -20,31 +22,35 @@ def training(
     method: Literal["joint", "glasso"] = "joint",
     step1: Literal["exact", "paper"] = "exact",
     max_epochs: int = 10**6,
-) -> Training:
-    """A run that starts where the reference ``like`` does."""
+) -> Trainer:
+    """Return a run that starts where the reference ``like`` does."""
     recipe = task.recipe
-    problem = Problem(
-        network=_network(task, shape, like),
-        rows=_rows(task.train),
-        task_loss=_squared_error,
-        emp_cov=task.emp_cov,
-        l1_penalty=recipe.l1_penalty,
-        task_weight=recipe.task_weight,
-        coupling=recipe.coupling if method == "joint" else 0.0,
-        ridge=recipe.ridge,
-        spectral_bound=recipe.spectral_bound,
-        l2_penalty=recipe.l2_penalty,
-        scale_shift=True,
-        start=task.start,
-    )
-    schedule = Schedule(recipe.learning_rate, recipe.steps, recipe.steps, recipe.steps, step1)
-    # Early stopping would end the run between two timings.
-    stopping = Stopping(max_epochs, patience=max_epochs, sparse=False)
 
     def mae(output: Tensor, y: Tensor, weight: Tensor) -> float:
         return float((weight * (output[:, 0] - y).abs()).sum() / weight.sum()) * task.unit
 
-    return Training(problem, METHODS[method], schedule, stopping, mae, _rows(task.validation))
+    problem = JointProblem(
+        network=_network(task, shape, like),
+        rows=_rows(task.train),
+        task_loss=_squared_error,
+        metric=mae,
+        graph=GraphTerms(
+            emp_cov=task.emp_cov,
+            l1_penalty=recipe.l1_penalty,
+            task_weight=recipe.task_weight,
+            coupling=recipe.coupling if method == "joint" else 0.0,
+            ridge=recipe.ridge,
+            spectral_bound=recipe.spectral_bound,
+        ),
+        l2_penalty=recipe.l2_penalty,
+        scale_shift=True,
+    )
+    # Early stopping would end the run between two timings.
+    steps = recipe.steps
+    schedule = Schedule(recipe.learning_rate, steps, steps, steps, step1, max_epochs, patience=max_epochs)
+    precision = task.start.precision
+    start = Start(precision, precision.copy())
+    return Trainer(Algorithm1(problem, method, schedule, start, _rows(task.validation)))
 
 
 def _network(task: Task, shape: Shape, like: Network) -> PrecisionNetwork:
@@ -73,8 +79,8 @@ def features_first(weight: Tensor, n_filters: int) -> Tensor:
     return weight.reshape(len(weight), -1, n_filters).transpose(1, 2).reshape(weight.shape)
 
 
-def _rows(part: Part) -> Rows:
-    return Rows(part.x, part.y, torch.ones_like(part.y))
+def _rows(part: Part) -> TensorRows:
+    return TensorRows(part.x, part.y, torch.ones_like(part.y))
 
 
 def _squared_error(output: Tensor, y: Tensor, weight: Tensor) -> Tensor:

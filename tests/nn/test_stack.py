@@ -15,6 +15,12 @@ from tests.devices import META, OneDevice
 MEMBERS, BATCH, NODES = 3, 7, 5
 
 
+def named(shape: dict[str, object]) -> str:
+    """A name without addresses: workers of one run must collect the same tests."""
+    return ",".join(f"{key}={getattr(value, '__name__', value)}" for key, value in shape.items()) or "default"
+
+
+
 class MaxReadout(nn.Module):
     """Written for one network, with axes counted from the front: a stack must not be put through it."""
 
@@ -87,7 +93,7 @@ def batch() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
-@pytest.mark.parametrize("shape", STACKED + ONE_BY_ONE[:1] + ONE_BY_ONE[2:], ids=str)
+@pytest.mark.parametrize("shape", STACKED + ONE_BY_ONE[:1] + ONE_BY_ONE[2:], ids=named)
 def test_a_stack_is_its_members_one_by_one(shape, training):
     """Outputs, gradients of weights and matrices (which need not be symmetric), running moments."""
     networks = [network(seed, shape).train(training) for seed in range(MEMBERS)]
@@ -195,7 +201,7 @@ def test_random_layers_draw_from_the_seeds_and_leave_the_process_alone():
     assert not torch.equal(first[2], other[2])
 
 
-@pytest.mark.parametrize("shape", [STACKED[0], STACKED[4], STACKED[-2], ONE_BY_ONE[2]], ids=str)
+@pytest.mark.parametrize("shape", [STACKED[0], STACKED[4], STACKED[-2], ONE_BY_ONE[2]], ids=named)
 def test_forward_and_backward_stay_on_their_device(shape):
     stack = NetworkStack([network(seed, shape) for seed in range(MEMBERS)]).to(META)
     x, shift = (tensor.to(META).requires_grad_() for tensor in batch())
@@ -208,7 +214,7 @@ def test_forward_and_backward_stay_on_their_device(shape):
     assert shift.grad.device == META
 
 
-@pytest.mark.parametrize("shape", [STACKED[0], ONE_BY_ONE[2]], ids=str)
+@pytest.mark.parametrize("shape", [STACKED[0], ONE_BY_ONE[2]], ids=named)
 def test_a_tensor_left_on_another_device_is_noticed(shape):
     stack = NetworkStack([network(seed, shape) for seed in range(MEMBERS)]).to(META)
     x, shift = batch()
