@@ -19,7 +19,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -37,8 +37,6 @@ TIMEOUT = (5.0, 30.0)
 """Seconds to wait for a connection, and for the next bytes; as many as it takes for a slow file that keeps coming."""
 WAITS = (1.0, 4.0)
 """Seconds before the second attempt, and before the third and last."""
-DEAD_AFTER = 3600.0
-"""Seconds without a byte after which a partial file has no process any more: a living one gives up far earlier."""
 _CHUNK = 2**14
 _PASSING_STATUS = (408, 425, 429)  # besides 5xx: the server asks for another attempt
 _WEB_PAGE = re.compile(rb"(\xef\xbb\xbf)?\s*(<!--.*?-->\s*)*<(!doctype\s+html|html|head|body|\?xml)", re.I | re.S)
@@ -131,11 +129,9 @@ def _fetch(
     tell: Callable[[str], None],
 ) -> None:
     described = folder / dataset.name / DESCRIPTION_NAME
-    sweep(described)
     with file_bars(progress) as bar_for:
         for file in needed:
             place = folder / file.name
-            sweep(place)
             with _saying_what_to_do(f"save {file.url} there by hand", folder, source):
                 download(file, place, bar_for(file.base_name), tell)
             # After every file, not at the end: whatever happens next, no data lies there without its terms.
@@ -196,14 +192,6 @@ def sha256_of(path: Path) -> str:
     """The hash of a file's bytes, as hexadecimal digits."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def sweep(place: Path) -> None:
-    """Remove what processes that were killed have left behind of the file at ``place``, and nothing of living ones."""
-    with suppress(OSError):  # it is only tidying
-        for partial in place.parent.glob(f".partial-????????-{place.name}"):
-            if time.time() - partial.stat().st_mtime > DEAD_AFTER:
-                partial.unlink()
 
 
 def _attempt(file: RemoteFile, scratch: Path, bar: FileBar | None) -> None:
