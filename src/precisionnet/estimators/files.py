@@ -208,14 +208,17 @@ def _read(folder: Path) -> bytes:
 
 def _opened(folder: Path) -> BinaryIO:
     """Open the model's file, which is an ordinary one of sensible size."""
-    path = folder / FILE_NAME
-    if not os.path.lexists(path):
-        path = folder / MODEL_FOLDER / FILE_NAME
-        if not os.path.lexists(path):
-            raise ModelFileError(f"is not a model folder: it has no {FILE_NAME}; pass a folder made by save().")
     # Opening a FIFO waits for its writer, unless told not to.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-    descriptor = os.open(path, flags)
+    for path in (folder / FILE_NAME, folder / MODEL_FOLDER / FILE_NAME):
+        try:
+            descriptor = os.open(path, flags)
+            break
+        except (FileNotFoundError, NotADirectoryError, ValueError):  # a NUL in the name is a ValueError
+            if os.path.lexists(path):  # a link to nothing
+                raise
+    else:
+        raise ModelFileError(f"is not a model folder: it has no {FILE_NAME}; pass a folder made by save().")
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
         os.close(descriptor)

@@ -7,10 +7,8 @@ exception that says what it is; ``files`` makes one sentence of it.
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -24,6 +22,7 @@ from precisionnet.estimators.base import BasePNN
 from precisionnet.estimators.classifier import PNNClassifier
 from precisionnet.estimators.fitted import Fitted, OutOfFold
 from precisionnet.estimators.intervals import Calibration
+from precisionnet.estimators.labels import classes_in, classes_out, ids_in, ids_out, keys, require, text
 from precisionnet.estimators.regressor import PNNRegressor
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.targets import ClassTarget, NumberTarget, Target
@@ -48,15 +47,13 @@ HISTORY = {*UNKNOWN_IN_HISTORY, *COUNTED_IN_HISTORY, "objective", "train_loss", 
 """Columns that every history has."""
 ROUNDING = 1e-8
 """Asymmetry, and eigenvalues below zero, that rounding may leave in a matrix, against its size."""
-LONGEST_TEXT = 2**28
-"""Bytes of an array of labels."""
 
 
 def to_document(model: BasePNN) -> tuple[Document, Tensors]:
     """Return all that a fitted model is but its code: what JSON can say, and tensors."""
     fitted = model.fitted
     classes = fitted.target.classes if isinstance(fitted.target, ClassTarget) else None
-    row_ids, id_tensor = _ids_out(np.asarray(fitted.out_of_fold.row_ids))
+    row_ids, id_tensor = ids_out(np.asarray(fitted.out_of_fold.row_ids))
     document = {
         "estimator": type(model).__name__,
         "parameters": _parameters_out(model),
@@ -64,7 +61,7 @@ def to_document(model: BasePNN) -> tuple[Document, Tensors]:
         "settings": {name: getattr(fitted.settings, name) for name in SETTINGS},
         "column_names": None if fitted.column_names is None else list(fitted.column_names),
         "target_name": fitted.target_name,
-        "classes": None if classes is None else _classes_out(classes),
+        "classes": None if classes is None else classes_out(classes),
         "n_features": fitted.n_features,
         "n_rows": fitted.n_rows,
         "scale": fitted.scale,
@@ -110,7 +107,7 @@ def to_document(model: BasePNN) -> tuple[Document, Tensors]:
 
 def from_document(document: Document, tensors: Tensors, network: NetworkFactory | None) -> BasePNN:
     """Return the estimator, ready to predict."""
-    kind = ESTIMATORS[_text(document["estimator"], "estimator")]
+    kind = ESTIMATORS[text(document["estimator"], "estimator")]
     parameters, own_network = document["parameters"], _truth(document["own_network"], "own_network")
     model = kind(**_parameters_in(kind, parameters, own_network), network=network)
     return model.keep(_Reader(document, tensors, kind, own_network).fitted(network))
@@ -123,7 +120,7 @@ class _Reader:
         self._document, self._tensors = document, dict(tensors)
         self._task = kind._task
         self._own_network = own_network
-        _require(_keys(document["settings"]) == set(SETTINGS), "the settings are not those of a model")
+        require(keys(document["settings"]) == set(SETTINGS), "the settings are not those of a model")
         self._settings = settings_of(document["settings"], kind._task, own_network=own_network)
         _refuse_odd_device(self._settings.device)
         self._n = _whole(document["n_features"], "n_features", 2, 10**6)
@@ -132,12 +129,12 @@ class _Reader:
     def fitted(self, factory: NetworkFactory | None) -> Fitted:
         document, settings, n = self._document, self._settings, self._n
         counts = document["n_rows"]
-        _require(_keys(counts) == {"training", "validation"}, "n_rows has other names")
+        require(keys(counts) == {"training", "validation"}, "n_rows has other names")
         n_rows = {name: _whole(counts[name], name, 0) for name in ("training", "validation")}
         target = self._target()
         medians = self._floats("medians", (n,)) if settings.missing == "median" else None
         n_missing = self._integers("n_missing", (n,), 0, sum(n_rows.values()) + len(self._tensors["row_ids"]))
-        _require(medians is not None or not n_missing.any(), "values were missing in a model that refuses them")
+        require(medians is not None or not n_missing.any(), "values were missing in a model that refuses them")
         member_matrices = self._floats("member_matrices", (self._n_members, n, n))
         for matrix in member_matrices:
             _refuse_asymmetric(matrix, "a network's matrix")
@@ -145,7 +142,7 @@ class _Reader:
         fitted = Fitted(
             settings=settings,
             column_names=self._column_names(),
-            target_name=None if document["target_name"] is None else _text(document["target_name"], "target_name"),
+            target_name=None if document["target_name"] is None else text(document["target_name"], "target_name"),
             target=target,
             scaler=self._scaler("scaler", (n,)),
             medians=medians,
@@ -166,7 +163,7 @@ class _Reader:
             folds=self._folds(n_rows["training"]),
             rows_hash=_hash(document["rows_hash"]),
         )
-        _require(not self._tensors, f"there are tensors that no model has: {shown(next(iter(self._tensors), ''))}")
+        require(not self._tensors, f"there are tensors that no model has: {shown(next(iter(self._tensors), ''))}")
         _refuse_unlike_means(fitted)
         _refuse_wild_predictions(fitted)
         return fitted
@@ -176,71 +173,71 @@ class _Reader:
         alike = tensor.ndim == len(shape) and all(
             want in (None, got) for got, want in zip(tensor.shape, shape, strict=True)
         )
-        _require(tensor.dtype == dtype and alike, f"{name} is {tensor.dtype} of shape {tuple(tensor.shape)}")
+        require(tensor.dtype == dtype and alike, f"{name} is {tensor.dtype} of shape {tuple(tensor.shape)}")
         return tensor.numpy()
 
     def _floats(self, name: str, shape: tuple[int | None, ...]) -> FloatArray:
         array: FloatArray = self._take(name, torch.float64, shape)
-        _require(bool(np.isfinite(array).all()), f"{name} is not finite")
+        require(bool(np.isfinite(array).all()), f"{name} is not finite")
         return array
 
     def _integers(self, name: str, shape: tuple[int | None, ...], least: int, most: int) -> IndexArray:
         array: IndexArray = self._take(name, torch.int64, shape)
-        _require(bool(((array >= least) & (array <= most)).all()), f"{name} is out of range")
+        require(bool(((array >= least) & (array <= most)).all()), f"{name} is out of range")
         return array
 
     def _semidefinite(self, name: str) -> FloatArray:
         matrix = _refuse_asymmetric(self._floats(name, (self._n, self._n)), name)
         values = np.linalg.eigvalsh(matrix)
         below = values[0] < -ROUNDING * max(values[-1], np.finfo(float).tiny)
-        _require(not below and bool((np.diag(matrix) >= 0).all()), f"{name} is not positive semidefinite")
+        require(not below and bool((np.diag(matrix) >= 0).all()), f"{name} is not positive semidefinite")
         return matrix
 
     def _scaler(self, name: str, shape: tuple[int, ...]) -> Scaler:
         mean, scale = self._floats(f"{name}.mean", shape), self._floats(f"{name}.scale", shape)
-        _require(bool((scale > 0).all()), f"{name}.scale is not positive")
+        require(bool((scale > 0).all()), f"{name}.scale is not positive")
         return Scaler(mean, scale)
 
     def _target(self) -> Target:
         classes = self._document["classes"]
-        _require((classes is not None) == (self._task == "classification"), "classes and estimator do not agree")
+        require((classes is not None) == (self._task == "classification"), "classes and estimator do not agree")
         if classes is None:
             return NumberTarget(self._scaler("target", ()), self._settings.loss)
-        return ClassTarget(_classes_in(classes))
+        return ClassTarget(classes_in(classes))
 
     def _column_names(self) -> tuple[str, ...] | None:
         names = self._document["column_names"]
         if names is None:
             return None
-        _require(isinstance(names, list) and len(names) == self._n, f"the names are not for {self._n} columns")
-        _require(len({_text(name, "a column's name") for name in names}) == self._n, "a column's name stands twice")
+        require(isinstance(names, list) and len(names) == self._n, f"the names are not for {self._n} columns")
+        require(len({text(name, "a column's name") for name in names}) == self._n, "a column's name stands twice")
         return tuple(names)
 
     def _history(self) -> pd.DataFrame:
         names = self._document["history_columns"]
-        _require(isinstance(names, list) and len(set(names)) == len(names), "a column of the history stands twice")
-        _require({_text(name, "a column of the history") for name in names} >= HISTORY, "the history lacks a column")
+        require(isinstance(names, list) and len(set(names)) == len(names), "a column of the history stands twice")
+        require({text(name, "a column of the history") for name in names} >= HISTORY, "the history lacks a column")
         table = pd.DataFrame(self._take("history", torch.float64, (None, len(names))), columns=names)
-        _require(1 <= len(table) <= self._settings.n_epochs, f"the history has {len(table)} epochs")
+        require(1 <= len(table) <= self._settings.n_epochs, f"the history has {len(table)} epochs")
         known = table.drop(columns=list(UNKNOWN_IN_HISTORY)).to_numpy()
-        _require(bool(np.isfinite(known).all()) and not np.isinf(table.to_numpy()).any(), "the history is not finite")
+        require(bool(np.isfinite(known).all()) and not np.isinf(table.to_numpy()).any(), "the history is not finite")
         zeros = table["n_zeros"].to_numpy()
         counted = np.array_equal(table["epoch"], np.arange(1, len(table) + 1))
         counted = counted and bool(((zeros >= 0) & (zeros <= self._n**2) & (zeros == np.floor(zeros))).all())
-        _require(counted, "the history is not counted by epochs")
+        require(counted, "the history is not counted by epochs")
         return table.astype(dict.fromkeys(COUNTED_IN_HISTORY, np.int64))
 
     def _out_of_fold(self, target: Target, n_training: int) -> OutOfFold:
-        row_ids = _ids_in(self._document["row_ids"], self._tensors.pop("row_ids"))
-        _require(len(row_ids) >= n_training, "there are fewer row ids than training rows")
+        row_ids = ids_in(self._document["row_ids"], self._tensors.pop("row_ids"))
+        require(len(row_ids) >= n_training, "there are fewer row ids than training rows")
         number = isinstance(target, NumberTarget)
         shape = (len(row_ids),) if number else (len(row_ids), target.n_outputs)
         prediction = self._take("out_of_fold", torch.float64, shape)
-        _require(not np.isinf(prediction).any(), "out_of_fold is not finite")
+        require(not np.isinf(prediction).any(), "out_of_fold is not finite")
         likely = number or not ((prediction < 0) | (prediction > 1)).any()
-        _require(likely, "out_of_fold holds probabilities outside 0 to 1")
+        require(likely, "out_of_fold holds probabilities outside 0 to 1")
         errors = self._document["errors"]
-        _require(_keys(errors) == ERRORS[self._task], "the out-of-bag errors have other names")
+        require(keys(errors) == ERRORS[self._task], "the out-of-bag errors have other names")
         checked = {
             name: np.nan if value is None else _number(value, name, least=0.0, most=1.0 if "accuracy" in name else None)
             for name, value in errors.items()
@@ -254,16 +251,16 @@ class _Reader:
         residual = self._floats("calibration.residual", member.shape)
         weight = self._floats("calibration.weight", member.shape)
         fine = len(member) > 0 and (residual >= 0).all() and (weight > 0).all()
-        _require(bool(fine), "the errors that intervals are made of are out of range")
+        require(bool(fine), "the errors that intervals are made of are out of range")
         return Calibration(member, residual, weight)
 
     def _folds(self, n_training: int) -> tuple[IndexArray, ...]:
         n_folds = _whole(self._document["n_folds"], "n_folds", 0)
-        _require(n_folds == (0 if self._settings.recipe == "paper" else self._n_members), f"there are {n_folds} folds")
+        require(n_folds == (0 if self._settings.recipe == "paper" else self._n_members), f"there are {n_folds} folds")
         folds = tuple(self._integers(f"folds.{i}", (None,), 0, n_training - 1) for i in range(n_folds))
         rows = np.concatenate([*folds, np.empty(0, dtype=np.int64)])
         rising = all((np.diff(fold) > 0).all() for fold in folds)
-        _require(rising and len(np.unique(rows)) == len(rows), "a row is left out twice")
+        require(rising and len(np.unique(rows)) == len(rows), "a row is left out twice")
         return folds
 
     def _networks(self, n_outputs: int, factory: NetworkFactory | None) -> tuple[nn.Module, ...]:
@@ -276,9 +273,9 @@ class _Reader:
             }
             for name, value in state.items():
                 fine = bool(torch.isfinite(value).all()) and not bool((value.abs() > LARGEST).any())
-                _require(fine, f"{prefix}{name} is not finite")
+                require(fine, f"{prefix}{name} is not finite")
                 moment = name.endswith(("running_var", "num_batches_tracked"))
-                _require(factory is not None or not moment or bool((value >= 0).all()), f"{prefix}{name} is negative")
+                require(factory is not None or not moment or bool((value >= 0).all()), f"{prefix}{name} is negative")
             networks.append(self._network(readout, state, n_outputs, factory))
         return tuple(networks)
 
@@ -294,12 +291,12 @@ class _Reader:
             return network.eval()
         listed = [len(value) for value in (settings.n_filters, settings.order) if isinstance(value, list)]
         n_layers = max(listed, default=settings.n_layers)
-        _require(n_layers <= len(state), f"there are {n_layers} layers and {len(state)} tensors")
+        require(n_layers <= len(state), f"there are {n_layers} layers and {len(state)} tensors")
         with torch.device("meta"):  # takes no memory, whatever the settings say: the tensors are those of the file
             network = new_network(settings, self._n, n_outputs, readout).double()
         for name, value in network.state_dict().items():
             fits = name in state and state[name].shape == value.shape and state[name].dtype == value.dtype
-            _require(fits, f"a network's {name} does not fit the settings")
+            require(fits, f"a network's {name} does not fit the settings")
         network.load_state_dict(state, assign=True)
         return network.eval()
 
@@ -319,7 +316,7 @@ def _parameters_out(model: BasePNN) -> dict[str, Any]:
 
 def _parameters_in(kind: type[BasePNN], parameters: Any, own_network: bool) -> dict[str, Any]:
     expected = set(kind._get_param_names()) - NOT_SAVED
-    _require(_keys(parameters) == expected, "the parameters are not those of the estimator")
+    require(keys(parameters) == expected, "the parameters are not those of the estimator")
     settings_of(parameters, kind._task, own_network=own_network)
     _refuse_odd_device(parameters["device"])
     _truth(parameters["warm_start"], "warm_start")
@@ -332,90 +329,12 @@ def _parameters_in(kind: type[BasePNN], parameters: Any, own_network: bool) -> d
 
 
 def _refuse_odd_device(name: str) -> None:
-    _require(torch.device("cpu" if name == "auto" else name).type != "meta", "the device holds no numbers")
-
-
-def _classes_out(classes: Any) -> dict[str, Any]:
-    values = classes.tolist()
-    if not all(isinstance(value, str | int | float | bool) for value in values):
-        raise InputError(
-            f"Classes of type {classes.dtype} cannot be saved: use text, whole numbers or booleans as labels."
-        )
-    kind = classes.dtype.kind
-    return {"dtype": "str" if kind == "U" else classes.dtype.str if kind in "biuf" else "object", "values": values}
-
-
-def _classes_in(said: Any) -> Any:
-    _require(_keys(said) == {"dtype", "values"} and isinstance(said["values"], list), "the classes are no list")
-    dtype, values = _text(said["dtype"], "dtype"), said["values"]
-    _require(len(values) >= 2, "there are fewer than two classes")
-    _require(all(isinstance(value, str | int | float) for value in values), "the classes are no labels")
-    if dtype == "str":
-        longest = max(len(_text(value, "a class")) for value in values)
-        _require(4 * longest * len(values) <= LONGEST_TEXT, "the classes are too long")
-    else:
-        _require(dtype == "object" or re.fullmatch(r"[<>|][biuf][1248]", dtype) is not None, "the classes have no type")
-    classes = np.array(values, dtype=dtype)
-    back = classes.tolist()
-    same = [type(value) for value in back] == [type(value) for value in values] and back == values
-    _require(same and np.array_equal(np.unique(classes), classes), "the classes are not sorted")
-    return classes
-
-
-def _ids_out(row_ids: Any) -> tuple[dict[str, Any], Any]:
-    """Numbers and times as numbers, everything else as JSON in bytes: ids may be as many as rows, and long."""
-    kind, dtype = row_ids.dtype.kind, row_ids.dtype.str
-    if kind in "biu":
-        return {"dtype": dtype}, row_ids.astype(np.int64)
-    if kind in "mM":
-        return {"dtype": dtype}, row_ids.astype(dtype.replace(">", "<")).view(np.int64)
-    if kind == "f" and row_ids.dtype.itemsize <= 8:
-        return {"dtype": dtype}, row_ids.astype(np.float64)
-    text = json.dumps([_id_out(value) for value in row_ids.tolist()])
-    return {"dtype": "object"}, np.frombuffer(text.encode(), dtype=np.uint8)
-
-
-def _id_out(value: Any) -> Any:
-    """Return text, numbers and None as they are, tuples as lists, and text for anything else, such as a period."""
-    if isinstance(value, tuple):
-        return [_id_out(one) for one in value]
-    value = value.item() if isinstance(value, np.generic) else value
-    return value if value is None or isinstance(value, str | int | float) else str(value)
-
-
-def _ids_in(said: Any, tensor: Tensor) -> Any:
-    _require(_keys(said) == {"dtype"} and tensor.ndim == 1, "the row ids are no list")
-    dtype = _text(said["dtype"], "dtype")
-    if dtype == "object":
-        _require(tensor.dtype == torch.uint8, "the row ids are no text")
-        values = json.loads(tensor.numpy().tobytes())
-        _require(isinstance(values, list), "the row ids are no list")
-        row_ids = np.empty(len(values), dtype=object)
-        row_ids[:] = [_id_in(value) for value in values]
-        return row_ids
-    unit = r"\[[0-9]{0,4}(Y|M|W|D|h|m|s|ms|us|ns)\]"
-    known = re.fullmatch(rf"\|b1|[<>|][iu][1248]|[<>]f[248]|[<>][mM]8{unit}", dtype)
-    _require(known is not None, "the row ids have no type")
-    _require(tensor.dtype == (torch.float64 if "f" in dtype else torch.int64), "the row ids have another type")
-    array = tensor.numpy()
-    if dtype[1] in "mM":
-        return array.view(dtype.replace(">", "<"))
-    with np.errstate(all="ignore"):
-        row_ids = array.astype(dtype)
-        _require(np.array_equal(row_ids.astype(array.dtype), array, equal_nan="f" in dtype), "a row id is out of range")
-    return row_ids
-
-
-def _id_in(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_id_in(one) for one in value)
-    _require(value is None or isinstance(value, str | int | float), "a row id is no label")
-    return value
+    require(torch.device("cpu" if name == "auto" else name).type != "meta", "the device holds no numbers")
 
 
 def _refuse_asymmetric(matrix: FloatArray, name: str) -> FloatArray:
     off = float(np.abs(matrix - matrix.T).max())
-    _require(off <= ROUNDING * float(np.abs(matrix).max()), f"{name} is not symmetric")
+    require(off <= ROUNDING * float(np.abs(matrix).max()), f"{name} is not symmetric")
     return matrix
 
 
@@ -424,7 +343,7 @@ def _refuse_unlike_means(fitted: Fitted) -> None:
     on_theta = fitted.settings.sparse and fitted.settings.recipe == "paper"
     shown_matrix = fitted.precision if on_theta else fitted.task_precision
     off = np.abs(fitted.member_matrices.mean(axis=0) - shown_matrix).max()
-    _require(off <= ROUNDING * np.abs(fitted.member_matrices).max(), "the networks run on other matrices")
+    require(off <= ROUNDING * np.abs(fitted.member_matrices).max(), "the networks run on other matrices")
 
 
 def _refuse_wild_predictions(fitted: Fitted) -> None:
@@ -432,42 +351,28 @@ def _refuse_wild_predictions(fitted: Fitted) -> None:
     mean, scale = fitted.scaler.mean, fitted.scaler.scale
     with np.errstate(all="ignore"):
         output = fitted.mean_output(np.stack([mean, mean + scale, mean - scale]))
-        _require(output.shape == (3, fitted.target.n_outputs), f"the networks' output has shape {output.shape}")
-        _require(bool(np.isfinite(fitted.target.meaning(output)).all()), "its predictions are not finite")
-
-
-def _require(fine: bool, complaint: str) -> None:
-    if not fine:
-        raise ValueError(complaint)
-
-
-def _keys(value: Any) -> set[str] | None:
-    return set(value) if isinstance(value, Mapping) else None
-
-
-def _text(value: Any, name: str) -> str:
-    _require(isinstance(value, str), f"{name} is no text")
-    return str(value)
+        require(output.shape == (3, fitted.target.n_outputs), f"the networks' output has shape {output.shape}")
+        require(bool(np.isfinite(fitted.target.meaning(output)).all()), "its predictions are not finite")
 
 
 def _truth(value: Any, name: str) -> bool:
-    _require(isinstance(value, bool), f"{name} is neither true nor false")
+    require(isinstance(value, bool), f"{name} is neither true nor false")
     return bool(value)
 
 
 def _hash(value: Any) -> str:
-    _require(re.fullmatch("[0-9a-f]{64}", _text(value, "rows_hash")) is not None, "rows_hash is no hash")
+    require(re.fullmatch("[0-9a-f]{64}", text(value, "rows_hash")) is not None, "rows_hash is no hash")
     return str(value)
 
 
 def _whole(value: Any, name: str, least: int, most: int = 2**53) -> int:
-    _require(type(value) is int and least <= value <= most, f"{name} is not a whole number in its range")
+    require(type(value) is int and least <= value <= most, f"{name} is not a whole number in its range")
     return int(value)
 
 
 def _number(
     value: Any, name: str, *, least: float = -math.inf, above: float = -math.inf, most: float | None = None
 ) -> float:
-    _require(type(value) in (int, float) and abs(value) < 1e300, f"{name} is no number")
-    _require(value >= least and value > above and (most is None or value <= most), f"{name} is out of range")
+    require(type(value) in (int, float) and abs(value) < 1e300, f"{name} is no number")
+    require(value >= least and value > above and (most is None or value <= most), f"{name} is out of range")
     return float(value)

@@ -1,0 +1,1 @@
+"""How safe a saved model is, and what predicting a large table takes."""
