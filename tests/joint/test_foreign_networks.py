@@ -11,7 +11,10 @@ from precisionnet import PNNClassifier, PNNRegressor
 from precisionnet.errors import InputError
 from precisionnet.nn import ACTIVATIONS, PolynomialFilter, PrecisionNetwork
 from tests.nn.test_stack import MaxReadout, Spread, Trivial, Weighted
-from tests.recipes import both_recipes
+from tests.recipes import QUICK
+
+FEW = {"standard": {"max_epochs": 2}, "paper": {"max_epochs": 2, "weight_steps": 6}}
+both_recipes = pytest.mark.parametrize("quick", [QUICK[name] | FEW[name] for name in QUICK], ids=QUICK)
 
 
 def softsign(n_nodes, n_outputs):
@@ -112,7 +115,7 @@ def test_classes_as_well(gaussian, classes, quick, factory):
 @both_recipes
 def test_one_by_one_is_the_same_as_stacked(gaussian, quick, method, dtype):
     """A trivial subclass is run member by member and comes to what the stack comes to."""
-    settings = quick | {"dtype": dtype, "max_epochs": 2}
+    settings = quick | {"dtype": dtype}
     fitted = [
         PNNRegressor(
             method, network=lambda nodes, outputs, kind=kind: kind(nodes, n_outputs=outputs, n_layers=2), **settings
