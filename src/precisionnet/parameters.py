@@ -79,9 +79,10 @@ class Parameter:
                 return "must be a whole number or a list with one per layer, got an empty list"
             return next((found for one in value if (found := self.complaint(one)) is not None), None)
         if self.choices:
-            known = isinstance(value, str) and value in self.choices
+            if isinstance(value, str) and value in self.choices:
+                return None
             hint = did_you_mean(value, self.choices) if isinstance(value, str) else ""
-            return None if known else f"must be one of {', '.join(self.choices)}, got {shown(value)}{hint}"
+            return f"must be one of {', '.join(self.choices)}, got {shown(value)}{hint}"
         if self.kind is str:
             return None if isinstance(value, str) else f"must be text, got {shown(value)}"
         if self.kind is bool:

@@ -23,7 +23,7 @@ from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, Te
 from precisionnet.joint.standard import Member, Plan, StandardRecipe
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
 from precisionnet.nn import PrecisionNetwork
-from precisionnet.nn.seeds import seeded
+from precisionnet.nn.network import seeded
 from precisionnet.parameters import Settings
 from precisionnet.precision import spectral_bound
 from precisionnet.threads import limited_threads, threads_for

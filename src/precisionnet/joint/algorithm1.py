@@ -34,7 +34,7 @@ from precisionnet.linalg import (
     soft_threshold_off_diagonal,
     symmetrize,
 )
-from precisionnet.nn.seeds import seeded
+from precisionnet.nn.network import seeded
 from precisionnet.nn.stack import is_plain
 from precisionnet.precision.algorithm1_step1 import listing_passes
 from precisionnet.types import FloatArray, MethodName

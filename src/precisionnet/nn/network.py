@@ -7,7 +7,10 @@ and prediction call it, for one network or for a stack of members (``precisionne
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import RLock
 
 import torch
 from torch import Tensor, nn
@@ -238,3 +241,27 @@ def _activation(name: str) -> Callable[[], nn.Module]:
     if name not in ACTIVATIONS:
         raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)} or a function, got {name!r}.")
     return ACTIVATIONS[name]
+
+
+_LOCK = RLock()
+
+
+def _new_lock() -> None:
+    global _LOCK
+    _LOCK = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
+    """Let layers draw first weights and dropout from ``seed`` inside the block, on the CPU and on ``device``.
+
+    They draw from the process's generator. It is borrowed, by one user at a time, and given back as it was.
+    """
+    devices = [device] if device is not None and device.type == "cuda" else []
+    with _LOCK, torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield

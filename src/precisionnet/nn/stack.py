@@ -13,9 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from precisionnet.nn.filter import PolynomialFilter
-from precisionnet.nn.network import FeatureNorm, FilterLayer, PrecisionNetwork
+from precisionnet.nn.network import FeatureNorm, FilterLayer, PrecisionNetwork, seeded
 from precisionnet.nn.readout import AverageReadout, FlattenReadout, Linear, MeanReadout
-from precisionnet.nn.seeds import seeded
 
 Tensors = dict[str, Tensor]
 
