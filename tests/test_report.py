@@ -12,6 +12,7 @@ import pytest
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
 from precisionnet.evaluation import measure
+from precisionnet.parameters import PARAMETERS
 from precisionnet.report import render, verdict
 from tests.pictures import blank_pictures, with_pictures
 
@@ -75,8 +76,8 @@ def test_page_shows_everything(result, page):
     assert page.count("<svg") == (6 if result.task == "regression" else 7)
     for word in ("Result on held-out rows", "Edge table", "Spectrum", "Frequency responses", "Training", "table.csv"):
         assert word in page
-    for name in result.model.get_params():
-        assert name in page or name == "random_state"
+    for parameter in PARAMETERS:
+        assert f"<code>{parameter.name}</code>" in page
     strongest = result.model.to_edge_frame().iloc[0]
     assert f"{strongest.partial_correlation:+.3f}" in page
     for value in result.scores.iloc[0]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import subprocess
 import sys
@@ -140,3 +141,19 @@ def test_quick_run_writes_rows_and_page(tmp_path):
     page = (tmp_path / "train_bench.md").read_text(encoding="utf-8")
     assert "| asked, one thread | measured | met |" in page
     assert "| eight members: at most 3x one member's time" in page
+
+
+@pytest.mark.slow
+def test_fits_beside_an_earlier_checkout(tmp_path):
+    """This checkout stands for the earlier one: both learn the same, and workers change no bit."""
+    root, file = Path(__file__).parents[1], tmp_path / "rebuild.csv"
+    command = [sys.executable, "-m", "benchmarks.train.before", "--before", str(root), "--quick", "--repeats", "1"]
+    command += ["--only", "default fit, n_jobs=2", "--out", str(file)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with file.open(encoding="utf-8", newline="") as lines:
+        (row,) = csv.DictReader(lines)
+    assert float(row["ratio"]) > 0
+    assert row["mae_before"] == row["mae_now"]
+    assert row["identical"] == "yes"
+    assert str(root) not in file.read_text(encoding="utf-8")

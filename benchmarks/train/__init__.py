@@ -6,5 +6,6 @@
 ``task.py`` is the table and the recipe, ``reference.py`` the plain program, ``tagconv.py`` the same program with
 PyTorch Geometric's filter, ``ours.py`` the library. All networks start at the same weights and the same precision and
 take the same steps (``tests/test_train_benchmark.py`` holds them to it), so a faster one is not one that does less.
-``before.py`` sets whole fits beside those of an earlier checkout; ``epochs.py`` times an epoch, ``to_target.py`` the way to a validation error that the reference reaches.
+``epochs.py`` times an epoch, ``to_target.py`` the way to a validation error that the reference reaches. ``before.py``
+sets whole fits beside those of an earlier checkout.
 """

@@ -14,10 +14,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from precisionnet.errors import InputError, did_you_mean, shown
-from precisionnet.types import MethodName, TaskName
+
+if TYPE_CHECKING:
+    from precisionnet.types import MethodName, TaskName  # with NumPy, which --help does not need
 
 RECIPES = ("standard", "paper")
 LEARNED = ("joint", "naive")
@@ -91,7 +93,10 @@ class Parameter:
         what = "a whole number" if self.kind is int else "a number"
         if isinstance(value, bool) or not isinstance(value, Integral if self.kind is int else Real):
             return f"must be {what}, got {shown(value)}"
-        value = float(value)
+        try:
+            value = float(value)
+        except OverflowError:  # an integer of hundreds of digits
+            value = math.inf if value > 0 else -math.inf
         above = value >= self.low if self.closed in ("left", "both") else value > self.low
         below = value <= self.high if self.closed in ("right", "both") else value < self.high
         if above and below and -math.inf < value < math.inf:

@@ -122,7 +122,7 @@ def test_ids_that_are_missing_or_all_the_same(precisionnet, table, tmp_path):
         (["--drop", "x77"], "no column 'x77'"),
         (["--id", "age"], "'age' .*--target .*--id"),
         (["--drop", "age"], "'age' .*--target .*--drop"),
-        (["--coupling", "nan"], "--coupling must be a number at least 0, got nan"),
+        (["--coupling", "nan"], "--coupling must be a number at least 0.*, got nan"),
         (["--order", 100000], "--order must be .* at most 100"),
         (["--max-epochs", "1" + "0" * 400], "--max-epochs must be .* at most 1e.06, got a number beyond"),
         (["--test-fraction", 0.99], r"splits 120 rows \(120 ids\) into 1 to learn from"),
@@ -184,10 +184,10 @@ def test_bad_predictions(precisionnet, table, tmp_path):
     )
     pd.read_csv(table).assign(x1="?").to_csv(tmp_path / "text.csv", index=False)
     refused(precisionnet("predict", tmp_path / "o", tmp_path / "text.csv"), "Column 'x1' holds text")
-    tensors = tmp_path / "o" / "model" / "model.safetensors"
-    tensors.write_bytes(tensors.read_bytes()[:-1])
-    refused(precisionnet("predict", tmp_path / "o", table), "holds no whole safetensors file")
-    refused(precisionnet("show", tmp_path / "o"), "holds no whole safetensors file")
+    (model,) = (tmp_path / "o" / "model").iterdir()
+    model.write_bytes(model.read_bytes()[:-1])
+    for command in (("predict", tmp_path / "o", table), ("show", tmp_path / "o")):
+        refused(precisionnet(*command), "fit and save the model again")
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ COMMANDS = typer.main.get_command(app).commands
         ("set scale_shift=False", "set --no-scale-shift"),
         ("with another random_state=", "with another --seed"),
         ("batch_size=7 has no effect with recipe='paper'", "--batch-size 7 has no effect with --recipe paper"),
+        ("--batch-size=7 has no effect with --recipe='paper'", "--batch-size 7 has no effect with --recipe paper"),
         ("lower learning_rate=1e-05", "lower --learning-rate 1e-05"),
         ("set spectral_bound=-1", "set --spectral-bound -1"),
     ],
@@ -69,6 +70,14 @@ def test_a_message_that_the_library_raises(tmp_path):
         list(iter_batches(path))
     assert "drop=['a b']" in str(raised.value)
     assert "--drop 'a b'" in as_options(str(raised.value), COMMANDS["fit"])
+
+
+def test_a_parameter_without_effect(precisionnet, table):
+    done = precisionnet("fit", table, "--target", "age", "--id", "who", "--recipe", "paper", "--batch-size", 7)
+    assert done.code == 2
+    assert re.search(r"--batch-size.* --recipe paper", done.sentence)
+    assert "---" not in done.sentence
+    assert "=" not in done.sentence
 
 
 def test_errors_notes_and_warnings_are_translated(precisionnet, monkeypatch, table):

@@ -53,10 +53,10 @@ def same_fit(a, b) -> bool:
 @both_recipes
 def test_fits_in_threads_are_the_same_as_alone(gaussian, quick, two_threads):
     def fit(seed):
-        return PNNRegressor(**quick | {"random_state": seed}).fit(gaussian.X, gaussian.y)
+        return PNNRegressor(**quick | {"max_epochs": 2, "random_state": seed}).fit(gaussian.X, gaussian.y)
 
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(fit, range(6)))
+        together = list(pool.map(fit, range(4)))
     assert all(same_fit(model, fit(seed)) for seed, model in enumerate(together))
     assert counts() == two_threads
 
@@ -68,9 +68,9 @@ def test_a_large_fit_among_small_ones(gaussian, two_threads, monkeypatch):
     """
     monkeypatch.setattr(precisionnet.threads, "SMALL", 100_000)
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 12))
+    X = rng.normal(size=(2500, 12))
     large = {"recipe": "paper", "max_epochs": 1, "task_steps": 2, "weight_steps": 2}
-    small = {"recipe": "paper", "max_epochs": 2}
+    small = {"recipe": "paper", "max_epochs": 1}
     seen = []
     hold = training.limited_threads
 
@@ -86,7 +86,7 @@ def test_a_large_fit_among_small_ones(gaussian, two_threads, monkeypatch):
         return PNNRegressor(**small, random_state=i).fit(gaussian.X, gaussian.y)
 
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(fit, range(6)))
+        together = list(pool.map(fit, range(5)))
     assert set(seen) == {1, CPUS}
     assert all(same_fit(model, fit(i)) for i, model in enumerate(together))
     assert counts() == two_threads

@@ -20,7 +20,6 @@ def named(shape: dict[str, object]) -> str:
     return ",".join(f"{key}={getattr(value, '__name__', value)}" for key, value in shape.items()) or "default"
 
 
-
 class MaxReadout(nn.Module):
     """Written for one network, with axes counted from the front: a stack must not be put through it."""
 

@@ -24,7 +24,7 @@ OPTION_OF = {"random_state": "seed", "n_jobs": "jobs", "coverage": "interval", "
 
 _QUOTED = r"""(?<!\w)'(?:[^'\\]|\\.)*'(?!\w)|(?<!\w)"(?:[^"\\]|\\.)*"(?!\w)"""
 _VALUE = rf"\.\.\.|\[(?:{_QUOTED}|[^\]'\"])*\]|{_QUOTED}|[-+]?\w+(?:[.+-]+\w+)*"
-_NAMED = re.compile(rf"(?P<quoted>{_QUOTED})|(?<![\w.])(?P<name>[a-z]\w*)=(?!=)(?P<value>{_VALUE})?")
+_NAMED = re.compile(rf"(?P<quoted>{_QUOTED})|(?<![\w.-])(?:--)?(?P<name>[a-z][\w-]*)=(?!=)(?P<value>{_VALUE})?")
 _USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # typer does not export it
 _speaking: ContextVar[Any] = ContextVar("_speaking", default=None)
 
@@ -47,9 +47,9 @@ def as_options(message: str, command: Any) -> str:
     options = {} if command is None else _options(command)
 
     def translate(found: re.Match[str]) -> str:
-        name, value = found["name"], found["value"]
-        option = None if name is None else options.get(OPTION_OF.get(name, name))
-        return found[0] if option is None else option(value or "") or found[0]
+        name = (found["name"] or "").replace("-", "_")  # none in a quoted text
+        option = options.get(OPTION_OF.get(name, name))
+        return found[0] if option is None else option(found["value"] or "") or found[0]
 
     return _NAMED.sub(translate, message)
 

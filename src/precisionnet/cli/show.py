@@ -61,6 +61,6 @@ def _networks(model: Any) -> str:
     """Say how many networks there are, and their error on the rows each left out."""
     count = len(model.networks_)
     words = {"oob_mae_": "mean absolute error", "oob_log_loss_": "log loss", "oob_accuracy_": "accuracy"}
-    errors = {words[name]: getattr(model, name) for name in model._oob_errors}
+    errors = {word: getattr(model, name) for name, word in words.items() if hasattr(model, name)}
     known = ", ".join(f"{word} {value:.3g}" for word, value in errors.items() if not np.isnan(value))
     return f"{count} network{'s' if count > 1 else ''}" + (f"; out of bag: {known}" if known else "")
