@@ -190,8 +190,8 @@ def test_a_fork_in_the_middle_of_a_fit_can_predict(models):
 
 @pytest.mark.parametrize("kind", ["float64 array", pytest.param("data frame of two dtypes", marks=pytest.mark.slow)])
 def test_predict_grows_by_less_than_half_the_table(kind):
-    n_rows, n_columns = 120_000, 50
+    n_rows, n_columns = 200_000, 50
     command = [sys.executable, "-m", "benchmarks.files.run", kind, str(n_rows), str(n_columns)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
     # What is needed at any size is a few megabytes of layers; half of a million rows is 0.2 GB.
-    assert float(done.stdout) < 0.06
+    assert float(done.stdout) < 0.08
