@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PRECISIONNET_DATA ?= $(wildcard $(abspath ../shared/data))
 export PRECISIONNET_DATA
 
-.PHONY: setup demo test test-other-kernels test-slow test-all test-browser lint format docs results experiments figures bench-precision bench-grid bench-train accuracy study-recipe clean
+.PHONY: setup demo test test-other-kernels test-slow test-all test-browser lint format docs results experiments figures bench-precision bench-grid bench-train bench-files accuracy study-recipe clean
 
 setup: $(READY)
 
@@ -90,6 +90,10 @@ bench-grid: $(READY)
 # An epoch of Algorithm 1 beside plain PyTorch and TAGConv, and a whole fit; nothing else running; about ten minutes.
 bench-train: $(READY)
 	$(BIN)/python -m benchmarks.train.run
+
+# A model that is saved over and over: killed, and read beside writers; and what predict needs. About ten minutes.
+bench-files: $(READY)
+	$(BIN)/python -m benchmarks.files.run
 
 # The solver beside its peers, one thread, nothing else running; about half an hour.
 bench-precision: $(READY)

@@ -188,7 +188,8 @@ def test_a_fork_in_the_middle_of_a_fit_can_predict(models):
         thread.join()
 
 
-@pytest.mark.parametrize("kind", ["float64 array", pytest.param("data frame of two dtypes", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["float64 array", "data frame of two dtypes"])
 def test_predict_grows_by_less_than_half_the_table(kind):
     n_rows, n_columns = 200_000, 50
     command = [sys.executable, "-m", "benchmarks.files.run", kind, str(n_rows), str(n_columns)]

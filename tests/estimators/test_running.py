@@ -36,6 +36,7 @@ def test_verbose_prints_a_line_per_epoch(gaussian, capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.slow  # processes; tests/joint has the same with threads
 @pytest.mark.parametrize("kind", [PNNRegressor, PNNClassifier])
 def test_workers_do_not_change_a_bit(gaussian, classes, kind):
     y = gaussian.y if kind is PNNRegressor else classes

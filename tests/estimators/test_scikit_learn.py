@@ -66,7 +66,7 @@ def test_cross_val_predict_is_the_same_in_one_process_and_in_two(gaussian, few):
 @pytest.mark.parametrize(
     ("load", "few"),
     [
-        (load_iris, {"n_members": 4, "max_epochs": 40}),
+        (load_iris, {"n_members": 2, "max_epochs": 40}),
         (load_breast_cancer, {"recipe": "paper"}),
         pytest.param(load_breast_cancer, {"n_members": 4, "max_epochs": 40}, marks=pytest.mark.slow),
         pytest.param(load_iris, {"recipe": "paper"}, marks=pytest.mark.slow),
