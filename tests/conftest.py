@@ -1,6 +1,6 @@
 """What every test shares: threads, kernels, hypothesis profiles; small tables with a known graph; the real tables.
 
-What must be set before NumPy and numba are imported is in ``tests/__init__.py``.
+What must be set before numba is imported is in ``tests/__init__.py``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, settings
 from precisionnet.datasets import make_gaussian_regression
 from tests import kernels
 
-# Threads in tests: one, as small products only wait for a second one and two workers of pytest share two cores. A test
-# about threads asks for the fixture ``two_threads`` instead of setting and restoring a number by itself.
+# Threads in tests: torch has one on the main thread, as small products only wait for a second one. BLAS and new threads
+# keep the machine's number, as for a user. A test about threads asks for the fixture ``two_threads``.
 torch.set_num_threads(1)
 
 # Few examples, the same in every run, so that a failure is never luck. ``HYPOTHESIS_PROFILE=thorough`` draws many, new
