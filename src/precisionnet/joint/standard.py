@@ -192,8 +192,10 @@ class MemberStack:
         """Return the rows of an epoch's batches, side by side: shuffled, and as often as it takes."""
         rows, generator = self._rows[index], self._generators[index]
         whole = len(rows) // self._batch * self._batch
-        passes = -(-self._batches * self._batch // whole)
-        return torch.cat([rows[torch.randperm(len(rows), generator=generator)[:whole]] for _ in range(passes)])
+        wanted = self._batches * self._batch
+        passes = -(-wanted // whole)
+        shuffled = [rows[torch.randperm(len(rows), generator=generator)[:whole]] for _ in range(passes)]
+        return torch.cat(shuffled)[:wanted]
 
     def _seeds_of_layers(self) -> list[list[int] | None]:
         """Return what the random layers of foreign networks draw from in each batch of an epoch, member by member."""
