@@ -205,14 +205,13 @@ def test_an_interrupted_fit_leaves_nothing(table, tmp_path, how):
         tmp_path / "out",
         "--max-epochs",
         100000,
-        "--patience",
-        100000,
     ]
     process = subprocess.Popen([sys.executable, "-m", "precisionnet", *map(str, arguments)], stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while len(os.listdir(tmp_path)) < 2 and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(1.0)
+    assert process.poll() is None, "it ended by itself"
     process.send_signal(how)
     assert process.wait(timeout=30) != 0
     assert os.listdir(tmp_path) == ["table.csv"]
