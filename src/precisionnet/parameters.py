@@ -494,7 +494,16 @@ def settings_of(
     wrong = wrong or _contradictions(values, name_of)
     if wrong:
         raise InputError(" ".join(wrong))
-    return Settings(**{field.name: values[field.name] for field in fields(Settings)})
+    return Settings(**{field.name: _plain(BY_NAME[field.name], values[field.name]) for field in fields(Settings)})
+
+
+def _plain(parameter: Parameter, value: Any) -> Any:
+    """Return a checked value as a plain Python number, whatever kind of number was given."""
+    if value is None or parameter.kind is str:
+        return value
+    if parameter.listed and not isinstance(value, Integral):
+        return [int(one) for one in value]
+    return parameter.kind(value)
 
 
 def settled(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ over one. So a fit says how many threads it computes with, by the shape of its p
 that it gets them. The counts of torch, MKL and OpenBLAS belong to the process, not to the thread that sets them:
 
 - the first user sets them, the last one restores them (OpenMP's, which torch uses, every thread has for itself);
-- whoever needs another count waits until the present users are done;
+- a block that needs another count waits until the present users are done;
 - in a forked child there is one thread, always: OpenMP's workers do not survive a fork, and a parallel region would
   wait for them for ever.
 """
@@ -77,7 +77,7 @@ class _Owner:
     def _end(self) -> None:
         _take_control(self._libraries)
         self._limits.restore_original_limits()
-        _take_control(self._libraries)  # and leave it to anybody
+        _take_control(self._libraries)  # release it, so that any thread may set it
         self._changed.notify_all()
 
     def _torch_of_this_thread(self) -> int | None:

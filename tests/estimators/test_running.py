@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from precisionnet import PNNClassifier, PNNRegressor
 from precisionnet.errors import InputError
+from precisionnet.nn import PrecisionNetwork
 from tests.recipes import QUICK, both_recipes
 
 
@@ -78,6 +79,8 @@ def test_a_warm_start_keeps_its_folds_or_drops_what_they_were_for(gaussian):
     assert model.calibration_ is None
     with pytest.raises(InputError, match="not known"):
         model.predict_interval(gaussian.X)
+    model.fit(gaussian.X[:100], gaussian.y[:100])  # the same rows again: still learned from in the first fit
+    assert np.isnan(model.oob_mae_)
 
 
 def test_a_warm_start_with_another_shape_starts_afresh(gaussian):
@@ -146,3 +149,31 @@ def test_members_of_unequal_length_are_trained_together(gaussian, n_rows):
     """Folds differ by a row: the members' batches must not."""
     model = PNNRegressor(n_members=8, max_epochs=2, random_state=0).fit(gaussian.X[:n_rows], gaussian.y[:n_rows])
     assert np.isfinite(model.oob_prediction_).all()
+
+
+@both_recipes
+def test_a_warm_start_with_another_method_takes_its_own_matrix(gaussian, quick):
+    model = PNNRegressor(**quick, warm_start=True).fit(gaussian.X, gaussian.y)
+    model.set_params(method="vnn").fit(gaussian.X, gaussian.y)
+    np.testing.assert_allclose(model.task_precision_, model.covariance_, atol=1e-6)
+    sparse = PNNRegressor("glasso", **quick, l1_penalty=0.01, warm_start=True).fit(gaussian.X, gaussian.y)
+    sparse.set_params(l1_penalty=0.9).fit(gaussian.X, gaussian.y)
+    assert np.count_nonzero(sparse.precision_) == 8
+
+
+def test_numpy_numbers_and_a_factory_with_one_module(gaussian):
+    model = PNNRegressor(**QUICK["standard"], n_filters=np.int64(3), order=[np.int64(2)]).fit(gaussian.X, gaussian.y)
+    assert type(model.settings.n_filters) is int
+    module = PrecisionNetwork(8, readout="mean").double()
+    own = PNNRegressor(**QUICK["standard"], network=lambda n, k: module).fit(gaussian.X, gaussian.y)
+    assert np.isfinite(own.predict(gaussian.X)).all()
+    assert next(module.parameters()).dtype == torch.float64
+    for given in ({"network": module}, {"n_jobs": 0}, {"callbacks": print}, {"device": "meta"}):
+        with pytest.raises(InputError, match=next(iter(given))):
+            PNNRegressor(**QUICK["standard"], **given).fit(gaussian.X, gaussian.y)
+
+
+def test_uneven_groups(gaussian):
+    people = np.repeat([0, 1, 2, 3], [60, 30, 20, 10])
+    model = PNNRegressor(n_members=8, max_epochs=2, random_state=0).fit(gaussian.X, gaussian.y, groups=people)
+    assert np.isfinite(model.predict(gaussian.X)).all()

@@ -10,6 +10,7 @@ from torch import nn
 from torch.func import functional_call
 
 from precisionnet.nn import PrecisionNetwork
+from precisionnet.nn.network import FeatureNorm
 from precisionnet.parameters import BY_NAME
 from tests.conftest import random_shift
 
@@ -185,3 +186,18 @@ def test_the_defaults_are_those_of_the_paper():
 def test_dtype_passes_through(dtype):
     network = PrecisionNetwork(4, n_layers=2).to(dtype)
     assert network(torch.ones(2, 4, 1, dtype=dtype), torch.eye(4, dtype=dtype)).dtype == dtype
+
+
+def test_a_filter_or_norm_of_ones_own_is_called():
+    """The layer folds normalisation into coefficients only for its own two classes."""
+
+    class Loud(FeatureNorm):
+        def forward(self, x):
+            return super().forward(x) + 5.0
+
+    network = PrecisionNetwork(readout="mean", n_filters=4)
+    x, shift = torch.randn(6, 3, 1), torch.eye(3)
+    network.layers[0].activation = torch.nn.Identity()
+    plain = network.train().node_features(x, shift)
+    network.layers[0].norm = Loud(4)
+    torch.testing.assert_close(network.node_features(x, shift), plain + 5.0)

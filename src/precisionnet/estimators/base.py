@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from numbers import Integral
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -12,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from precisionnet.errors import InputError
+from precisionnet.errors import InputError, shown
 from precisionnet.estimators.checks import Rows, names_of, number_rows, refuse_bad_values
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.interop import GraphInterop
@@ -244,6 +245,13 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any, **rows: Any) -> tuple[Settings, TrainingData]:
         settings = self.settings
+        if self.network is not None and not (callable(self.network) and not hasattr(self.network, "state_dict")):
+            raise InputError(
+                "network must be a function of (n_nodes, n_outputs) that returns a torch.nn.Module, got "
+                f"{shown(self.network)}: pass a function that makes the module."
+            )
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
+            raise InputError(f"n_jobs must be a whole number other than 0, or None, got {shown(self.n_jobs)}.")
         fraction = settings.validation_fraction
         if rows["X_val"] is not None and fraction != BY_NAME["validation_fraction"].of(settings.recipe):
             raise InputError(f"validation_fraction={fraction:g} has no effect where X_val is given: leave one out.")
@@ -252,6 +260,8 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         return settings, data
 
     def _callbacks(self) -> list[Callback]:
+        if callable(self.callbacks):
+            raise InputError("callbacks must be a list of functions: put the one function into a list.")
         callbacks = list(self.callbacks or ())
         wrong = [callback for callback in callbacks if not callable(callback)]
         if wrong:

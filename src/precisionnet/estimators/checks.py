@@ -165,7 +165,7 @@ def group_codes(groups: Any, n_rows: int) -> IndexArray | None:
         return None
     labels = pd.Series(list(groups))
     if len(labels) != n_rows:
-        raise InputError(f"groups has {len(labels)} labels for {n_rows} rows: give one a row.")
+        raise InputError(f"groups has {len(labels)} labels for {n_rows} rows: give one label per row.")
     if labels.isna().any():
         raise InputError(f"groups has no label for {int(labels.isna().sum())} of {n_rows} rows: give every row one.")
     return np.unique(labels.astype(str), return_inverse=True)[1]

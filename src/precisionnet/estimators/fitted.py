@@ -198,7 +198,7 @@ def training_device(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu"
     try:
         device = torch.device(name)
-        torch.empty(1, device=device)
+        torch.zeros(1, device=device).cpu()  # raises on a device that holds no numbers
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise InputError(
             f"device={name!r} cannot be used here ({str(error).splitlines()[0]}): set device='cpu', or 'auto' to take "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +26,7 @@ from precisionnet.joint.standard import Member, Plan, StandardRecipe
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
 from precisionnet.nn import PrecisionNetwork
 from precisionnet.nn.network import seeded
-from precisionnet.parameters import Settings
+from precisionnet.parameters import LEARNED, Settings
 from precisionnet.precision import spectral_bound
 from precisionnet.threads import limited_threads, threads_for
 from precisionnet.types import FloatArray, IndexArray
@@ -89,7 +91,8 @@ class TrainingRun:
             if settings.recipe == "paper":
                 if known is not None:
                     problem.network.load_state_dict(known.networks[0])
-                    start = replace(start, theta=known.theta[0], theta_task=known.theta_task[0])
+                    if settings.method in LEARNED:
+                        start = replace(start, theta=known.theta[0], theta_task=known.theta_task[0])
                 policy = Algorithm1(problem, settings.method, _schedule(settings), start, validation, self._seed)
             else:
                 self._folds = self._deal_folds(resume if known is not None else None)
@@ -215,7 +218,8 @@ class TrainingRun:
             out_of_fold=OutOfFold(data.row_ids, np.empty(0), {}),
             calibration=None,
             folds=self._folds,
-            rows_hash=data.training.hash(),
+            # Where members have learned from rows that they leave out now, no later fit may take these folds for clean.
+            rows_hash=data.training.hash() if self._same_rows else hashlib.sha256(b"learned from before").hexdigest(),
         )
         return self._with_unseen(fitted)
 
@@ -227,9 +231,9 @@ class TrainingRun:
             member = np.repeat(np.arange(len(self._folds)), [len(fold) for fold in self._folds])
             rows = data.training.take(np.concatenate(self._folds))
         else:  # what a single network was validated on; no rows where it was not, or where all were learned from before
-            nobody = data.training.take(np.array([], dtype=np.intp))
+            no_rows = data.training.take(np.array([], dtype=np.intp))
             use_validation = data.validation is not None and self._same_rows and not any(map(len, self._folds))
-            rows = data.validation if use_validation and data.validation is not None else nobody
+            rows = data.validation if use_validation and data.validation is not None else no_rows
             member = np.zeros(len(rows), dtype=np.intp)
         output = np.empty((len(rows), data.target.n_outputs))
         for index in np.unique(member):
@@ -269,7 +273,7 @@ def new_network(
                 activation=settings.activation,
                 batch_norm=settings.batch_norm,
             )
-        made = factory(n_nodes, n_outputs)
+        made = copy.deepcopy(factory(n_nodes, n_outputs))  # a factory may hand out the same module every time
         if not isinstance(made, nn.Module):
             raise InputError(f"network must return a torch.nn.Module, got {type(made).__name__}.")
         _refuse_other_outputs(made, n_nodes, n_outputs)
@@ -279,8 +283,7 @@ def new_network(
 @torch.no_grad()
 def _refuse_other_outputs(network: nn.Module, n_nodes: int, n_outputs: int) -> None:
     """Call a foreign network once: what has another shape would be spread over the rows without a word."""
-    output = network.eval()(torch.zeros(2, n_nodes, 1), torch.eye(n_nodes))
-    network.train()
+    output = copy.deepcopy(network).float().eval()(torch.zeros(2, n_nodes, 1), torch.eye(n_nodes))
     shape = tuple(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
     if shape != (2, n_outputs):
         raise InputError(
@@ -322,6 +325,7 @@ def _snapshot(
         fitted.n_features == data.n_features
         and fitted.target.n_outputs == data.target.n_outputs
         and before.recipe == settings.recipe
+        and before.method == settings.method
         and before.readouts == settings.readouts
     )
     if not same:

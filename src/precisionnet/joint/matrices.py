@@ -39,10 +39,7 @@ class Fixed:
         self.matrix = torch.from_numpy(start.theta_task).to(like).repeat(n_members, 1, 1)
 
     def resume(self, theta: FloatArray, theta_task: FloatArray) -> None:
-        """Go on from the matrices of another run on the same columns."""
-        self.theta = theta.copy()
-        with torch.no_grad():
-            self.matrix.copy_(torch.from_numpy(theta_task))
+        """Go on from another run; a matrix that is not learned follows from the rows alone, and stays."""
 
     def shift(self, scale: float) -> Tensor:
         """Return what the networks run on, (members, nodes, nodes), divided by ``scale``."""
@@ -77,6 +74,12 @@ class _Learned(Fixed):
         super().__init__(graph, start, n_members, like)
         self.matrix.requires_grad_()
         self.adam = Adam.of([self.matrix])
+
+    def resume(self, theta: FloatArray, theta_task: FloatArray) -> None:
+        """Go on from the matrices of another run on the same columns."""
+        self.theta = theta.copy()
+        with torch.no_grad():
+            self.matrix.copy_(torch.from_numpy(theta_task))
 
     def shift(self, scale: float) -> Tensor:
         return (self.matrix + self.matrix.mT) * (0.5 / scale)

@@ -85,7 +85,7 @@ class FilterLayer(nn.Module):
         """Apply the layer to x of shape (batch, nodes, in_features)."""
         if self.norm is None:
             output = self.filter(x, shift)
-        elif self.filter.widens:
+        elif self.filter.widens and type(self.filter) is PolynomialFilter and type(self.norm) is FeatureNorm:
             output = self._normalised_coefficients(x, shift, self.norm)
         else:
             output = self.norm(self.filter(x, shift))

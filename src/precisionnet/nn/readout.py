@@ -40,7 +40,7 @@ class Linear(nn.Linear):
         Tensor of shape (batch, out_features)
             Outputs.
         """
-        if self.weight.ndim == 2 and x.ndim != 2:  # one network, inside a readout of somebody's own
+        if self.weight.ndim == 2 and x.ndim != 2:  # one network, inside a user-defined readout
             return super().forward(x)
         # As (W x' + b)': signals lie batch last in memory, and stay so.
         product = torch.addmm if x.ndim == 2 else torch.baddbmm

@@ -35,7 +35,7 @@ STACKABLE = frozenset(
         nn.Tanh,
     }
 )
-"""Modules that work on any number of leading axes. A subclass is not among them: it may think otherwise."""
+"""Modules that work on any number of leading axes. A subclass is not among them: it may not support a leading axis."""
 
 
 class NetworkStack(nn.Module):
