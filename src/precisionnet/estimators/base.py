@@ -250,8 +250,9 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
                 "network must be a function of (n_nodes, n_outputs) that returns a torch.nn.Module, got "
                 f"{shown(self.network)}: pass a function that makes the module."
             )
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
-            raise InputError(f"n_jobs must be a whole number other than 0, or None, got {shown(self.n_jobs)}.")
+        n_jobs: Any = self.n_jobs
+        if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+            raise InputError(f"n_jobs must be a whole number other than 0, or None, got {shown(n_jobs)}.")
         fraction = settings.validation_fraction
         if rows["X_val"] is not None and fraction != BY_NAME["validation_fraction"].of(settings.recipe):
             raise InputError(f"validation_fraction={fraction:g} has no effect where X_val is given: leave one out.")
