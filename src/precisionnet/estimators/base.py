@@ -245,7 +245,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any, **rows: Any) -> tuple[Settings, TrainingData]:
         settings = self.settings
-        if self.network is not None and not (callable(self.network) and not hasattr(self.network, "state_dict")):
+        if self.network is not None and (not callable(self.network) or isinstance(self.network, nn.Module)):
             raise InputError(
                 "network must be a function of (n_nodes, n_outputs) that returns a torch.nn.Module, got "
                 f"{shown(self.network)}: pass a function that makes the module."
