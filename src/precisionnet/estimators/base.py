@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
+from torch import nn
 
 from precisionnet.errors import InputError, shown
 from precisionnet.estimators.checks import Rows, names_of, number_rows, refuse_bad_values
