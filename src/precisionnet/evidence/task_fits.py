@@ -1,0 +1,214 @@
+"""The fits behind the task's evidence: what is fitted to which target, in parallel, and remembered between runs.
+
+All fits have the model's own settings with at most four members, the same seed (first weights, order of rows, noise,
+rows left out) and the same number of epochs, of which the last one counts: they differ in their target alone. Kinds:
+
+- ``nodes``: the target, and the target given to other people;
+- ``edges``: what single columns leave unexplained of the target (``additive_residual``), and the same given to other
+  people. Signs flipped at random would keep how far each row is from its additive prediction, which is what edges make
+  large, and found fewer of them;
+- both on halves of the people, in complementary pairs.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.linear_model import RidgeCV
+from sklearn.model_selection import GroupKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import SplineTransformer, StandardScaler
+
+from precisionnet.errors import InputError
+from precisionnet.estimators.base import BasePNN
+from precisionnet.estimators.explanation import task_effects
+from precisionnet.estimators.regressor import PNNRegressor
+from precisionnet.runner.lines import LinesFile, StoredLine, digest, read_lines
+from precisionnet.types import FloatArray, IndexArray
+from precisionnet.versions import RECIPE_VERSION
+
+MEMBERS = 4
+"""Networks of a fit, half of the default. A fit takes about 0.7 of a default one's time."""
+FOLDS = 10
+PENALTIES = np.logspace(0, 5, 21)
+
+Kind = Literal["nodes", "edges"]
+
+
+class FitKey(NamedTuple):
+    """Which fit it is: its kind, whether it is of drawn targets or of a half of the people, and its number."""
+
+    kind: Kind
+    of: Literal["table", "null", "half"]
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.of} {self.number}"
+
+
+@dataclass(frozen=True)
+class TaskTable:
+    """Checked rows and targets of the model's table, and whose rows they are."""
+
+    X: FloatArray
+    y: FloatArray
+    person: IndexArray
+    residual: FloatArray
+    """Of the target, less what single columns explain."""
+
+    @property
+    def n_people(self) -> int:
+        """How many people there are."""
+        return int(self.person.max()) + 1
+
+
+def additive_residual(X: FloatArray, y: FloatArray, person: IndexArray, seed: int) -> tuple[FloatArray, float]:
+    """Return what a sum of smooth functions of single columns leaves of the target, and its R2 out of fold.
+
+    Ridge regression on cubic splines of every column; every row is predicted from other people's rows.
+    """
+    splines = SplineTransformer(n_knots=4, degree=3, knots="quantile", extrapolation="linear")
+    additive = make_pipeline(splines, StandardScaler(), RidgeCV(PENALTIES))
+    order = np.random.default_rng(seed).permutation(int(person.max()) + 1)
+    folds = GroupKFold(min(FOLDS, len(order)))
+    said = cross_val_predict(additive, X, y, cv=folds, groups=order[person])
+    residual = y - said
+    return residual - residual.mean(), float(1.0 - np.mean((y - said) ** 2) / np.var(y))
+
+
+def targets_of_others(y: FloatArray, person: IndexArray, rng: np.random.Generator) -> FloatArray:
+    """Give every person's targets to another one.
+
+    People are put into a random order and their targets laid out in it: where all have the same number of rows, whole
+    people change places; else a person's targets may come to lie over two people, still side by side.
+    """
+    order = rng.permutation(int(person.max()) + 1)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    drawn = np.empty_like(y)
+    drawn[np.argsort(person, kind="stable")] = y[np.argsort(rank[person], kind="stable")]
+    return drawn
+
+
+def fit_keys(n_permutations: int, n_half_pairs: int) -> list[FitKey]:
+    """List all fits: of the table first, so that a failure shows at once."""
+    kinds: tuple[Kind, Kind] = ("nodes", "edges")
+    return [
+        *(FitKey(kind, "table", 0) for kind in kinds),
+        *(FitKey(kind, "null", i) for i in range(n_permutations) for kind in kinds),
+        *(FitKey(kind, "half", i) for i in range(2 * n_half_pairs) for kind in kinds),
+    ]
+
+
+def evidence_network(model: BasePNN, seed: int) -> PNNRegressor:
+    """Return the unfitted network of all fits; the two classes of a classifier are predicted as 0 and 1."""
+    parameters = model.get_params(deep=False)
+    parameters |= {"random_state": seed, "callbacks": None, "n_jobs": None, "verbose": False, "warm_start": False}
+    if model.settings.recipe == "standard":
+        parameters["n_members"] = min(MEMBERS, model.settings.n_members)
+    return PNNRegressor(**parameters)
+
+
+def run_fit(network: PNNRegressor, table: TaskTable, key: FitKey, seed: int) -> tuple[FitKey, FloatArray]:
+    """Fit, and return effects of nodes, or of pairs row by row of the upper triangle."""
+    rng = np.random.default_rng([seed, ["table", "null", "half"].index(key.of), key.number // (1 + (key.of == "half"))])
+    y, rows = table.y if key.kind == "nodes" else table.residual, np.ones(len(table.y), dtype=bool)
+    if key.of == "null":
+        y = targets_of_others(y, table.person, rng)
+    elif key.of == "half":
+        order = rng.permutation(table.n_people)  # the same for both halves of a pair
+        chosen = order[: len(order) // 2] if key.number % 2 == 0 else order[len(order) // 2 :]
+        rows = np.isin(table.person, chosen)
+    run = network.start_training(table.X[rows], y[rows], groups=table.person[rows], keep="last")
+    with run.threads():
+        while not run.done:
+            run.advance()
+        fitted = run.finish()
+    if key.kind == "nodes":
+        return key, fitted.task_nodes
+    products = task_effects(fitted, table.X[rows]).products
+    return key, products[np.triu_indices(len(products), 1)]
+
+
+def run_fits(
+    network: PNNRegressor,
+    table: TaskTable,
+    keys: Sequence[FitKey],
+    seed: int,
+    n_jobs: int | None,
+    store: str | Path | None,
+    on_fit: Callable[[int, int], object] | None,
+) -> dict[FitKey, FloatArray]:
+    """Run the fits that the store does not hold yet; return the effects of all."""
+    found: dict[FitKey, FloatArray] = {}
+    with _Store.opened(store, _digest(network, table, seed)) as known:
+        found |= {key: known.held[str(key)] for key in keys if str(key) in known.held}
+        missing = [key for key in keys if key not in found]
+        if on_fit is not None:
+            on_fit(len(found), len(keys))
+        work = (delayed(run_fit)(network, table, key, seed) for key in missing)
+        for key, effects in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(work):
+            found[key] = effects
+            known.add(key, effects)
+            if on_fit is not None:
+                on_fit(len(found), len(keys))
+    return {key: found[key] for key in keys}  # whichever was done first: sums are then the same to the last bit
+
+
+def _digest(network: PNNRegressor, table: TaskTable, seed: int) -> str:
+    rows = hashlib.sha256(b"".join(a.tobytes() for a in (table.X, table.y, table.person, table.residual))).hexdigest()
+    parameters = {name: value for name, value in network.get_params(deep=False).items() if name != "network"}
+    written = {name: str(value) for name, value in parameters.items()}
+    return digest({"rows": rows, "seed": seed, "recipe": RECIPE_VERSION, "parameters": written})
+
+
+class _Store:
+    """Effects of finished fits in a file of lines; the first one says of which run."""
+
+    def __init__(self, lines: LinesFile | None, held: dict[str, FloatArray]) -> None:
+        self._lines, self.held = lines, held
+
+    @classmethod
+    @contextmanager
+    def opened(cls, path: str | Path | None, run: str) -> Iterator[_Store]:
+        if path is None:
+            yield cls(None, {})
+            return
+        path = Path(path)
+        stored = read_lines(path)
+        if stored and stored[0].row.get("run") != run:
+            raise InputError(
+                f"{str(path)!r} holds fits of another table, model or seed: choose another file, or delete it."
+            )
+        lines = LinesFile(path)
+        try:
+            lines.cut(stored[-1].end if stored else 0)
+            if not stored:
+                lines.append([{"run": run}])
+            yield cls(lines, dict(_fit_of(line, path) for line in stored[1:]))
+        finally:
+            lines.close()
+
+    def add(self, key: FitKey, effects: FloatArray) -> None:
+        if self._lines is not None:
+            text = base64.b64encode(np.ascontiguousarray(effects, dtype="<f8").tobytes()).decode()
+            self._lines.append([{"fit": str(key), "effects": text}])
+
+
+def _fit_of(line: StoredLine, path: Path) -> tuple[str, FloatArray]:
+    try:
+        effects = np.frombuffer(base64.b64decode(line.row["effects"], validate=True), dtype="<f8").astype(np.float64)
+        return str(line.row["fit"]), effects
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"Line {line.number} of {str(path)!r} is no finished fit: the file was damaged or edited; delete that "
+            "line, and its fit is done again."
+        ) from error
