@@ -4,8 +4,8 @@ from precisionnet.parameters import PARAMETERS
 
 HEAD = """# Parameters
 
-Made by `make docs` from `src/precisionnet/parameters.py`, which the estimators and the command line use, too. On the
-command line write `--n-layers 2` for `n_layers=2`, `--no-standardize` for `standardize=False`.
+Made by `make docs` from `src/precisionnet/parameter_table.py`, which the estimators and the command line use, too. On
+the command line write `--n-layers 2` for `n_layers=2`, `--no-standardize` for `standardize=False`.
 
 There are two recipes: `recipe="standard"`, found by measurement, and `recipe="paper"`, Algorithm 1 with the paper's
 values where it has them. Where they differ, both values are here, and the parameter is `None` until you set it: what

@@ -274,9 +274,16 @@ def test_what_could_not_be_read_again_does_not_replace_a_good_model(folder, mode
     broken.precision_[0, 0] = np.nan
     with pytest.raises(InputError, match="cannot be saved.*precision is not finite"):
         broken.save(folder)
-    with pytest.raises(InputError, match="order must be"):
-        copy.deepcopy(model).set_params(order=-1).save(folder)
     assert same_model(load(folder), model)
+
+
+def test_what_was_set_since_the_fit_is_not_the_models(tmp_path, model):
+    """The file holds the parameters that the model was fitted with, also where the new ones could not be fitted."""
+    for given in ({"order": -1}, {"order": np.arange(3)}, {"recipe": "paper"}, {"n_layers": 2, "l1_scale": 7.0}):
+        changed = copy.deepcopy(model).set_params(**given)
+        changed.save(tmp_path)
+        back = load(tmp_path)
+        assert back.settings == back.fitted.settings == model.fitted.settings
 
 
 def refused(folder, match="."):

@@ -345,6 +345,22 @@ def test_a_seed_gives_the_same_result_whatever_the_number_of_workers(selection):
             np.testing.assert_allclose(values, other.cv_results_[name], rtol=1e-12)
 
 
+def test_stars_tells_how_often_an_edge_was_found():
+    table = frame(250)
+    model = GraphicalLassoCV(selection="stars", random_state=0, l1_penalties=8).fit(table)
+    frequency = model.selection_frequency_
+    np.testing.assert_array_equal(frequency, frequency.T)
+    assert (np.diag(frequency) == 0).all()
+    edges = model.to_edge_frame()
+    place = {name: i for i, name in enumerate(table.columns)}
+    by_hand = [frequency[place[a], place[b]] for a, b in zip(edges["source"], edges["target"], strict=True)]
+    assert edges["selection_frequency"].tolist() == by_hand
+    assert edges["selection_frequency"].mean() > 0.8
+    other = GraphicalLassoCV(selection="ebic", l1_penalties=8).fit(table)
+    assert not hasattr(other, "selection_frequency_")
+    assert "selection_frequency" not in other.to_edge_frame()
+
+
 @pytest.mark.parametrize("selection", ["cv", "ebic", "stars"])
 @pytest.mark.parametrize("covariance", COVARIANCES)
 def test_every_selection_takes_every_covariance_and_gaps(selection, covariance):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -108,6 +111,7 @@ def test_orders_and_widths_per_layer_and_the_published_readout(gaussian, quick):
     model.fit(gaussian.X, gaussian.y)
     shapes = [tuple(bank.weight.shape) for bank in model.network_.filters]
     assert shapes == [(6, 1, 5), (10, 5, 4)]
+    assert model.settings.n_layers == 2
     assert not any("norm" in name for name in model.network_.state_dict())
     assert not list(model.network_.readout.parameters())
     assert np.isfinite(model.predict(gaussian.X)).all()
@@ -168,9 +172,41 @@ def test_numpy_numbers_and_a_factory_with_one_module(gaussian):
     own = PNNRegressor(**QUICK["standard"], network=lambda n, k: module).fit(gaussian.X, gaussian.y)
     assert np.isfinite(own.predict(gaussian.X)).all()
     assert next(module.parameters()).dtype == torch.float64
-    for given in ({"network": module}, {"n_jobs": 0}, {"callbacks": print}, {"device": "meta"}):
+    wrong = {"network": module, "n_jobs": 0, "callbacks": print, "device": "meta", "verbose": "no", "warm_start": 1}
+    for given in ({name: value} for name, value in wrong.items()):
         with pytest.raises(InputError, match=next(iter(given))):
             PNNRegressor(**QUICK["standard"], **given).fit(gaussian.X, gaussian.y)
+
+
+def test_classes_that_cannot_share_the_features_of_a_node(gaussian, classes):
+    with pytest.raises(InputError, match="a multiple of"):
+        PNNClassifier(**QUICK["standard"], readout="average", n_filters=7).fit(gaussian.X, classes)
+
+
+def test_standard_units_have_no_gaps_where_the_model_fills_them(gaussian):
+    X = np.array(gaussian.X, dtype=float)
+    X[0, 0] = np.nan
+    model = PNNRegressor(**QUICK["standard"], missing="median").fit(X, gaussian.y)
+    X[0, 0] = model.medians_[0]
+    np.testing.assert_array_equal(
+        model.standard_units(np.where(np.arange(8) == 0, np.nan, X))[0], model.standard_units(X)[0]
+    )
+    assert np.isnan(PNNRegressor(**QUICK["standard"]).fit(gaussian.X, gaussian.y).standard_units([[np.nan] * 8])).all()
+
+
+def test_members_of_a_warm_start_do_not_see_what_others_learned(gaussian):
+    """Each is pulled to Step 1 of its own matrix: no target that it left out moves it by way of the common precision."""
+    quick = QUICK["standard"] | {"max_epochs": 1, "coupling": 10.0}
+    model = PNNRegressor(**quick, warm_start=True).fit(gaussian.X, gaussian.y)
+    other, matrices = copy.deepcopy(model), model.fitted.member_matrices.copy()
+    matrices[1] += np.eye(8)  # as if the second member had learned something else
+    other.keep(replace(model.fitted, member_matrices=matrices, precision=model.precision_ + 0.5 * np.eye(8)))
+    first, second = abs(
+        model.fit(gaussian.X, gaussian.y).fitted.member_matrices
+        - other.fit(gaussian.X, gaussian.y).fitted.member_matrices
+    )
+    assert first.max() < 1e-3
+    assert second.max() > 0.1
 
 
 def test_uneven_groups(gaussian):

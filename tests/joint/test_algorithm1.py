@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from precisionnet.joint.adam import Adam
 from precisionnet.joint.algorithm1 import (
     Schedule,
     initial_state,
@@ -22,6 +21,7 @@ from precisionnet.joint.algorithm1 import (
     weights_step,
 )
 from precisionnet.joint.problem import start_of
+from precisionnet.joint.trainer import Adam
 from precisionnet.linalg import count_zeros, extreme_eigenvalues, psd_projection, soft_threshold_off_diagonal
 from precisionnet.precision import graphical_lasso_terms
 from precisionnet.precision.algorithm1_step1 import listing_passes

@@ -78,9 +78,9 @@ def test_step_one_is_solved_for_every_member():
     matrices = made(Coupled)
     take(matrices, task_gradient(matrices), 0.2)
     before, graph = matrices.theta.copy(), matrices.graph
-    matrices.begin(0.5, solve=False, support=None)
+    matrices.begin(0.5, solve=False)
     np.testing.assert_array_equal(matrices.theta, before)
-    matrices.begin(0.5, solve=True, support=None)
+    matrices.begin(0.5, solve=True)
 
     def objective(theta, task):
         lasso = graphical_lasso_terms(theta, graph.emp_cov, graph.l1_penalty, graph.ridge).total

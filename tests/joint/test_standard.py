@@ -14,7 +14,7 @@ from precisionnet.estimators.rows import FEWEST_FOLDS, Scaler, canonical, left_o
 from precisionnet.estimators.targets import HUBER, LOSSES, NumberTarget
 from precisionnet.joint.matrices import MATRICES
 from precisionnet.joint.problem import start_of
-from precisionnet.joint.standard import STACKED, stacks_of
+from precisionnet.joint.standard import STACKED, MemberStack, stacks_of
 from precisionnet.joint.trainer import Trainer
 from precisionnet.linalg import extreme_eigenvalues
 from precisionnet.precision import graphical_lasso_terms
@@ -109,6 +109,34 @@ def test_workers_change_no_bit(backend, sparse):
     np.testing.assert_array_equal(shared.result().theta, alone.result().theta)
     for i in range(6):
         assert_same_member(shared.kept, i, alone.kept, i)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_workers_stop_where_one_process_does(monkeypatch, n_jobs):
+    """A fit that diverges, or that a callback ends, gives the same rows before, though workers run ahead."""
+    problem, plan, seen = ensemble_problem(), replace(PLAN, max_epochs=9), []
+    as_it_is = MemberStack.epoch
+
+    def failing(self, problem, validation, plan, epoch):
+        if len(self) == 2 and epoch == 6:
+            raise np.linalg.LinAlgError("Eigenvalues did not converge")
+        return as_it_is(self, problem, validation, plan, epoch)
+
+    def give_up(row):
+        seen.append(row["epoch"])
+        if row["epoch"] == 7:
+            raise TimeoutError("long enough")
+
+    with limited_threads(1), parallel_config(backend="threading"):
+        policy = recipe(problem, plan=plan, members=members_of(problem, 6), n_jobs=n_jobs)
+        with pytest.raises(TimeoutError, match="long enough"):
+            to_the_end(Trainer(policy, [give_up]))
+        assert seen == [1, 2, 3, 4, 5, 6, 7]
+        monkeypatch.setattr(MemberStack, "epoch", failing)
+        policy = recipe(problem, plan=plan, members=members_of(problem, 6), n_jobs=n_jobs)
+        with pytest.raises(FitDivergedError, match="in epoch 6: theta became"):
+            to_the_end(Trainer(policy, [give_up]))
+    assert seen[7:] == [1, 2, 3, 4, 5]
 
 
 def test_members_differ_and_training_leaves_their_first_networks_alone():

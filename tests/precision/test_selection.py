@@ -101,6 +101,7 @@ def test_stars_counts_what_it_says(rng):
     within = [l1 for l1, value in zip(penalties, expected, strict=True) if value <= 0.2]
     assert chosen.l1_penalty == min(within)
     np.testing.assert_allclose(chosen.n_edges, [f[upper].sum() for f in share])
+    np.testing.assert_allclose(chosen.selection_frequency, share[chosen.index] * (1 - np.eye(20)))
 
 
 def test_stars_leaves_out_what_cannot_be_chosen():

@@ -1,44 +1,30 @@
-"""What the regressor and the classifier share: parameters, the fit, the fitted model and its attributes."""
+"""What the regressor and the classifier share: parameters, the fit, and files."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from numbers import Integral
-from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from precisionnet.arguments import check_switch
 from precisionnet.errors import InputError, shown
-from precisionnet.estimators.checks import Rows, names_of, number_rows, refuse_bad_values
+from precisionnet.estimators.attributes import FittedAttributes
 from precisionnet.estimators.fitted import Fitted
-from precisionnet.estimators.interop import GraphInterop
 from precisionnet.estimators.preparation import TrainingData, prepare
 from precisionnet.estimators.training import NetworkFactory, TrainingRun, train
 from precisionnet.joint import Callback, GlassoCache, HistoryRow
-from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter, Settings, settings_of
+from precisionnet.parameters import BY_NAME, Settings, settings_of
 from precisionnet.threads import limited_threads
-from precisionnet.types import FloatArray, TaskName
-
-Kind = TypeVar("Kind", bound=type)
+from precisionnet.types import TaskName
 
 
-def _of_fitted(path: str, doc: str) -> Any:
-    """Return a property that shows part of the fitted model; before ``fit`` there is no such attribute."""
-    part = attrgetter(path)
-
-    def get(self: BasePNN) -> Any:
-        return part(self.fitted)
-
-    return property(get, doc=doc)
-
-
-class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
+class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
     """A Precision Neural Network as a scikit-learn estimator; subclasses say what is predicted."""
 
     _task: ClassVar[TaskName]
@@ -192,6 +178,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         groups: Any = None,
         cache: GlassoCache | None = None,
         resume: Fitted | None = None,
+        keep: Literal["best", "last"] = "best",
     ) -> TrainingRun:
         """Prepare a fit that goes on epoch by epoch; ``keep`` takes what it came to.
 
@@ -211,6 +198,9 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
             Shared by fits on the same rows, which then solve each graphical lasso once.
         resume : Fitted, optional
             A fitted model of the same networks and rows, with another penalty, that this one goes on from.
+        keep : {"best", "last"}, default="best"
+            Which epoch ``finish`` returns: the one that is best on rows not learned from, or the last one, so that
+            fits to different targets take the same steps.
 
         Returns
         -------
@@ -226,6 +216,7 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
             n_jobs=self.n_jobs,
             resume=resume,
             cache=cache,
+            keep=keep,
         )
 
     def keep(self, fitted: Fitted) -> Self:
@@ -254,6 +245,10 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         n_jobs: Any = self.n_jobs
         if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
             raise InputError(f"n_jobs must be a whole number other than 0, or None, got {shown(n_jobs)}.")
+        check_switch("warm_start", self.warm_start)
+        verbose: Any = self.verbose
+        if not isinstance(verbose, Integral | np.bool_):
+            raise InputError(f"verbose must be True, False or a whole number, got {shown(verbose)}.")
         fraction = settings.validation_fraction
         if rows["X_val"] is not None and fraction != BY_NAME["validation_fraction"].of(settings.recipe):
             raise InputError(f"validation_fraction={fraction:g} has no effect where X_val is given: leave one out.")
@@ -269,84 +264,6 @@ class BasePNN(GraphInterop, BaseEstimator):  # type: ignore[misc]
         if wrong:
             raise InputError(f"callbacks must be functions of one argument, the epoch's row, got {wrong[0]!r}.")
         return [*callbacks, _print_row] if self.verbose else callbacks
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_fitted")
-
-    @property
-    def fitted(self) -> Fitted:
-        """The fitted model, one frozen object; refused before ``fit``."""
-        check_is_fitted(self)
-        return self._fitted
-
-    precision_ = _of_fitted("precision", "Sparse precision theta of the standardised features; its zeros are exact.")
-    task_precision_ = _of_fitted("task_precision", "Task-aware matrix that the networks run on: their mean.")
-    covariance_ = _of_fitted("covariance", "Sample covariance of the standardised training rows.")
-    history_ = _of_fitted("history", "Data frame with one row per epoch: terms of the objective, losses, errors.")
-    networks_ = _of_fitted("networks", "The fitted networks, one per member.")
-    shifts_ = _of_fitted("shifts", "The matrix each network runs on, scaled as it uses it.")
-    l1_penalty_ = _of_fitted("l1_penalty", "The l1 penalty that was used.")
-    spectral_bound_ = _of_fitted("spectral_bound", "The bound on the eigenvalues that was used.")
-    n_rows_ = _of_fitted("n_rows", "Rows given to fit: ``training`` and ``validation``.")
-    best_epoch_ = _of_fitted("best_epoch", "The epoch that was kept.")
-    n_missing_ = _of_fitted("n_missing", "Missing values per column in the rows given to fit.")
-    medians_ = _of_fitted("medians", "What takes the place of missing values; None where they are refused.")
-    target_name_ = _of_fitted("target_name", "Name of the target, where it had one.")
-    n_features_in_ = _of_fitted("n_features", "Number of columns.")
-    oob_row_ids_ = _of_fitted("out_of_fold.row_ids", "Index of the rows given to fit, for the out-of-bag predictions.")
-
-    @property
-    def n_iter_(self) -> int:
-        """Epochs that were run."""
-        return len(self.fitted.history)
-
-    @property
-    def feature_names_in_(self) -> Any:
-        """Names of the columns, where the table had any."""
-        names = self.fitted.column_names
-        if names is None:
-            raise AttributeError("the table had no column names")
-        return np.array(names, dtype=object)
-
-    @property
-    def network_(self) -> Any:
-        """The fitted network; the first one of an ensemble."""
-        return self.fitted.networks[0]
-
-    @property
-    def shift_(self) -> FloatArray:
-        """The matrix the fitted network runs on, scaled as it uses it; the first member's of an ensemble."""
-        shift: FloatArray = self.fitted.shifts[0]
-        return shift
-
-    @property
-    def precision_in_units_(self) -> FloatArray:
-        """Sparse precision of the features in the table's units: theta_ij / (scale_i scale_j)."""
-        scale = self.fitted.scaler.scale
-        return self.fitted.precision / np.outer(scale, scale)
-
-    def standard_units(self, X: Any) -> FloatArray:
-        """Return rows as the networks see them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows in the table's units.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            With ``standardize``, standard deviations from the training rows' mean.
-        """
-        return self.fitted.scaler.transform(np.asarray(X, dtype=np.float64))
-
-    def _checked_rows(self, X: Any) -> Rows:
-        """Return new rows as numbers, NaN only where the model knows what to put there."""
-        fitted = self.fitted
-        rows = number_rows(self, X)
-        missing = "error" if fitted.medians is None else "median"
-        refuse_bad_values(rows, names_of(fitted.column_names, fitted.n_features), missing)
-        return rows
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -371,39 +288,3 @@ def _print_row(row: HistoryRow) -> None:
     held_out = row["validation_loss"]
     shown = "" if np.isnan(held_out) else f", held-out loss {held_out:.4g}"
     print(f"epoch {int(row['epoch'])}: training loss {row['train_loss']:.4g}{shown}", file=sys.stdout, flush=True)
-
-
-RUNNING = """network : callable, default=None
-    ``network(n_nodes, n_outputs)`` returns a torch module called as ``module(x, shift)``, x of shape (batch, nodes, 1);
-    it is trained in place of a ``PrecisionNetwork``.
-callbacks : sequence of callable, default=None
-    Called after each epoch with its row of ``history_``, a dictionary.
-warm_start : bool, default=False
-    Start ``fit`` at the networks and matrices of the fit before.
-n_jobs : int, default=None
-    Workers that share the members, as joblib counts them; the result is the same to the last bit.
-verbose : bool or int, default=False
-    Print one line per epoch.
-random_state : int, RandomState instance or None, default=None
-    Seed of the splits, the first weights, the order of rows and the noise."""
-
-
-def documented(kind: Kind) -> Kind:
-    """Put every parameter into the class's docstring, from the one table of them."""
-    lines = "\n".join(_documentation(parameter) for parameter in PARAMETERS) + "\n" + RUNNING
-    indented = "\n".join(f"    {line}" if line else line for line in lines.splitlines())
-    assert kind.__doc__ is not None
-    kind.__doc__ = kind.__doc__.replace("    {parameters}", indented)
-    return kind
-
-
-def _documentation(parameter: Parameter) -> str:
-    kinds = {int: "int", float: "float", bool: "bool", str: "str"}
-    kind = f"{{{', '.join(map(repr, parameter.choices))}}}" if parameter.choices else kinds[parameter.kind]
-    kind += " or sequence of int" if parameter.listed else ""
-    text = parameter.help
-    if parameter.by_recipe:
-        text += f" None: {parameter.default!r}, in the paper's recipe {parameter.paper!r}."
-    if parameter.needs:
-        text += f" Only for {parameter.where()}."
-    return f"{parameter.name} : {kind}, default={parameter.initial!r}\n    {text}"

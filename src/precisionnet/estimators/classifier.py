@@ -6,7 +6,9 @@ from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin
 
-from precisionnet.estimators.base import BasePNN, _of_fitted, documented
+from precisionnet.estimators.attributes import of_fitted
+from precisionnet.estimators.base import BasePNN
+from precisionnet.estimators.parameter_docs import documented
 from precisionnet.types import FloatArray, TaskName
 
 
@@ -27,7 +29,13 @@ class PNNClassifier(ClassifierMixin, BasePNN):  # type: ignore[misc]
     precision_ : ndarray of shape (n_features, n_features)
         Sparse precision theta of the standardised features; its zeros are exact.
     task_precision_ : ndarray of shape (n_features, n_features)
-        Task-aware matrix that the networks run on: their mean.
+        Task-aware matrix that the networks run on: their mean. Its entries are not identified, and differ between
+        seeds; ``task_graph_`` says what pairs of columns do for the prediction.
+    task_graph_ : ndarray of shape (n_features, n_features)
+        What the prediction owes to two columns acting together, in log-odds; its size alone of more than two
+        classes.
+    task_nodes_ : ndarray of shape (n_features,)
+        What the prediction owes to each column; columns that go together share what they carry.
     history_ : DataFrame
         One row per epoch: every term of the objective, losses and accuracies.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)
@@ -52,8 +60,8 @@ class PNNClassifier(ClassifierMixin, BasePNN):  # type: ignore[misc]
 
     _task: ClassVar[TaskName] = "classification"
 
-    classes_ = _of_fitted("target.classes", "The labels, sorted.")
-    oob_decision_function_ = _of_fitted(
+    classes_ = of_fitted("target.classes", "The labels, sorted.")
+    oob_decision_function_ = of_fitted(
         "out_of_fold.prediction", "Probabilities of each row given to fit, by networks that left it out."
     )
 

@@ -92,6 +92,12 @@ class Fitted:
         One row per epoch.
     best_epoch : int
         The epoch that was kept.
+    center : ndarray of shape (n_features,)
+        Mean of the training rows in standard units: zero where columns are standardised.
+    task_nodes : ndarray of shape (n_features,)
+        What the prediction owes to each column (``explanation``).
+    task_graph : ndarray of shape (n_features, n_features)
+        What it owes to pairs of columns.
     out_of_fold : OutOfFold
         Predictions of rows by networks that left them out.
     calibration : Calibration or None
@@ -120,6 +126,9 @@ class Fitted:
     spectral_bound: float
     history: pd.DataFrame
     best_epoch: int
+    center: FloatArray
+    task_nodes: FloatArray
+    task_graph: FloatArray
     out_of_fold: OutOfFold
     calibration: Calibration | None
     folds: tuple[IndexArray, ...]

@@ -35,6 +35,8 @@ class FittedGraphicalLasso:
     l1_penalty: float
     cv_results: dict[str, Any] | None = None
     """Curves over the penalties, where one was chosen."""
+    selection_frequency: FloatArray | None = None
+    """How often each pair was joined, where subsamples were drawn."""
 
 
 class BaseGraphicalLasso(GraphInterop, EmpiricalCovariance):  # type: ignore[misc]

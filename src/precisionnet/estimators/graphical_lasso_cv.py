@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.model_selection import check_cv
@@ -19,6 +19,9 @@ from precisionnet.estimators.graphical_base import PRECOMPUTED, BaseGraphicalLas
 from precisionnet.precision import CovarianceEstimate, count_edges, select_by_ebic, stars
 from precisionnet.precision.selection import cross_validate
 from precisionnet.types import FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SELECTIONS = ("cv", "ebic", "stars")
 
@@ -35,6 +38,7 @@ class _Choice:
     index: int
     curves: dict[str, Any]
     n_unconverged: Any
+    selection_frequency: FloatArray | None = None
 
 
 class GraphicalLassoCV(BaseGraphicalLasso):
@@ -91,6 +95,9 @@ class GraphicalLassoCV(BaseGraphicalLasso):
         Arrays over the penalties, largest first: ``l1_penalty``, ``n_edges`` (mean over folds or subsamples) and what
         was chosen by: ``ebic``, ``instability`` (NaN where it was not needed), or ``mean_score`` and ``std_score`` with
         each fold's ``split0_score``, ``split0_l1_penalty`` and ``split0_n_edges``.
+    selection_frequency_ : ndarray of shape (n_features, n_features)
+        Share of the subsamples in which two columns are joined at ``l1_penalty_``, zero on the diagonal; only with
+        ``selection="stars"``. ``to_edge_frame`` has it as a column.
     precision_ : ndarray of shape (n_features, n_features)
         The precision matrix of all rows with ``l1_penalty_``. The other attributes are those of
         :class:`GraphicalLasso`.
@@ -162,6 +169,30 @@ class GraphicalLassoCV(BaseGraphicalLasso):
         assert self._fitted.cv_results is not None
         return self._fitted.cv_results
 
+    @property
+    def selection_frequency_(self) -> FloatArray:
+        """How often two columns were joined over the subsamples of ``selection="stars"``."""
+        found = self._fitted.selection_frequency
+        if found is None:
+            raise AttributeError("selection_frequency_ needs subsamples: fit with selection='stars'.")
+        return found
+
+    def to_edge_frame(self) -> pd.DataFrame:
+        """Return the edges of the sparse graph as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``source``, ``target``, ``precision`` and ``partial_correlation``, one row per edge, strongest first; with
+            ``selection="stars"`` also ``selection_frequency``.
+        """
+        frame = super().to_edge_frame()
+        if self._fitted.selection_frequency is None:
+            return frame
+        place = {name: position for position, name in enumerate(column_names(self))}
+        ends = ([place[name] for name in frame[end]] for end in ("source", "target"))
+        return frame.assign(selection_frequency=self._fitted.selection_frequency[tuple(ends)])
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose a penalty and learn the precision matrix of the columns of X.
 
@@ -228,6 +259,7 @@ class GraphicalLassoCV(BaseGraphicalLasso):
             l1_max=plan.l1_max(estimate.emp_cov),
             l1_penalty=l1_penalty,
             cv_results={"l1_penalty": penalties, **choice.curves},
+            selection_frequency=choice.selection_frequency,
         )
         notes = self._notes_on_solve(estimate, result)
         if choice.n_unconverged[choice.index] and result.converged:
@@ -284,7 +316,10 @@ class GraphicalLassoCV(BaseGraphicalLasso):
             path=partial(self._plan.path_of_rows, names=names),
         )
         return _Choice(
-            chosen.index, {"n_edges": chosen.n_edges, "instability": chosen.instability}, chosen.n_unconverged
+            chosen.index,
+            {"n_edges": chosen.n_edges, "instability": chosen.instability},
+            chosen.n_unconverged,
+            chosen.selection_frequency,
         )
 
     def _notes_on_choice(self, index: int, penalties: FloatArray, n_edges: int, l1_max: float) -> list[str]:

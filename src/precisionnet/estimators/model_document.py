@@ -28,12 +28,12 @@ from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.targets import ClassTarget, NumberTarget, Target
 from precisionnet.estimators.training import NetworkFactory, new_network
 from precisionnet.linalg import LARGEST
+from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import Settings, settings_of
 from precisionnet.types import FloatArray, IndexArray
 from precisionnet.versions import versions
 
 Document = dict[str, Any]
-Tensors = dict[str, Tensor]
 
 ESTIMATORS: dict[str, type[BasePNN]] = {"PNNRegressor": PNNRegressor, "PNNClassifier": PNNClassifier}
 NOT_SAVED = frozenset({"network", "callbacks"})
@@ -79,6 +79,9 @@ def to_document(model: BasePNN) -> tuple[Document, Tensors]:
         "covariance": fitted.covariance,
         "precision": fitted.precision,
         "task_precision": fitted.task_precision,
+        "task_nodes": fitted.task_nodes,
+        "task_graph": fitted.task_graph,
+        "center": fitted.center,
         "member_matrices": fitted.member_matrices,
         "n_missing": fitted.n_missing.astype(np.int64),
         "history": fitted.history.to_numpy(dtype=np.float64),
@@ -158,6 +161,9 @@ class _Reader:
             spectral_bound=_number(document["spectral_bound"], "spectral_bound", above=0.0),
             history=history,
             best_epoch=_whole(document["best_epoch"], "best_epoch", 1, len(history)),
+            center=self._floats("center", (n,)),
+            task_nodes=self._floats("task_nodes", (n,)),
+            task_graph=self._task_graph(),
             out_of_fold=self._out_of_fold(target, n_rows["training"]),
             calibration=self._calibration(),
             folds=self._folds(n_rows["training"]),
@@ -191,6 +197,11 @@ class _Reader:
         values = np.linalg.eigvalsh(matrix)
         below = values[0] < -ROUNDING * max(values[-1], np.finfo(float).tiny)
         require(not below and bool((np.diag(matrix) >= 0).all()), f"{name} is not positive semidefinite")
+        return matrix
+
+    def _task_graph(self) -> FloatArray:
+        matrix = _refuse_asymmetric(self._floats("task_graph", (self._n, self._n)), "task_graph")
+        require(not np.diag(matrix).any(), "task_graph has a diagonal")
         return matrix
 
     def _scaler(self, name: str, shape: tuple[int, ...]) -> Scaler:
@@ -306,9 +317,18 @@ class OtherNetworkError(Exception):
 
 
 def _parameters_out(model: BasePNN) -> dict[str, Any]:
-    """Return the estimator's parameters; a generator's state is not kept, and code cannot be."""
-    _ = model.settings  # refuses what may have been set since the fit
+    """Return the estimator's parameters; a generator's state is not kept, and code cannot be.
+
+    Where one was set to another value since the fit, they are those that the model was fitted with.
+    """
+    fitted = model.fitted.settings
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in NOT_SAVED}
+    try:
+        as_fitted = model.settings == fitted
+    except InputError:
+        as_fitted = False
+    if not as_fitted:
+        parameters |= {name: getattr(fitted, name) for name in SETTINGS}
     seed = parameters["random_state"]
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     return parameters | {"random_state": int(seed) if whole else None}

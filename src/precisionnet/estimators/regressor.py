@@ -8,8 +8,10 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from precisionnet.errors import InputError
-from precisionnet.estimators.base import BasePNN, _of_fitted, documented
+from precisionnet.estimators.attributes import of_fitted
+from precisionnet.estimators.base import BasePNN
 from precisionnet.estimators.intervals import NOTHING_TO_CALIBRATE_ON, Calibration
+from precisionnet.estimators.parameter_docs import documented
 from precisionnet.types import FloatArray, TaskName
 
 
@@ -30,7 +32,12 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
     precision_ : ndarray of shape (n_features, n_features)
         Sparse precision theta of the standardised features; its zeros are exact.
     task_precision_ : ndarray of shape (n_features, n_features)
-        Task-aware matrix that the networks run on: their mean.
+        Task-aware matrix that the networks run on: their mean. Its entries are not identified, and differ between
+        seeds; ``task_graph_`` says what pairs of columns do for the prediction.
+    task_graph_ : ndarray of shape (n_features, n_features)
+        What the prediction owes to two columns acting together, in the target's units, signed.
+    task_nodes_ : ndarray of shape (n_features,)
+        What the prediction owes to each column; columns that go together share what they carry.
     covariance_ : ndarray of shape (n_features, n_features)
         Sample covariance of the standardised training rows.
     history_ : DataFrame
@@ -61,10 +68,10 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
 
     _task: ClassVar[TaskName] = "regression"
 
-    oob_prediction_ = _of_fitted(
+    oob_prediction_ = of_fitted(
         "out_of_fold.prediction", "Rows given to fit, predicted by networks that left them out."
     )
-    calibration_ = _of_fitted("calibration", "The errors that intervals are made of, or None.")
+    calibration_ = of_fitted("calibration", "The errors that intervals are made of, or None.")
 
     @property
     def oob_mae_(self) -> float:

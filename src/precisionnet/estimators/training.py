@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ import torch
 from torch import nn
 
 from precisionnet.errors import InputError, PrecisionNetWarning
+from precisionnet.estimators.explanation import task_effects
 from precisionnet.estimators.fitted import Fitted, OutOfFold, training_device
 from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.preparation import TrainingData
@@ -58,7 +60,8 @@ def train(
 class TrainingRun:
     """Training that goes on epoch by epoch, so that a search may pause it or give it up.
 
-    ``cache`` is shared by runs on the same rows, so that they solve each graphical lasso once.
+    ``cache`` is shared by runs on the same rows, so that they solve each graphical lasso once; ``keep`` says whether
+    the best epoch or the last one is returned.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class TrainingRun:
         n_jobs: int | None = None,
         resume: Fitted | None = None,
         cache: GlassoCache | None = None,
+        keep: Literal["best", "last"] = "best",
     ) -> None:
         self._data, self._settings, self._network = data, settings, network
         self._n_threads = 1
@@ -100,7 +104,7 @@ class TrainingRun:
                 policy = StandardRecipe(
                     problem, settings.method, members, _plan(settings), start, validation, known, n_jobs
                 )
-            self._trainer = Trainer(policy, callbacks)
+            self._trainer = Trainer(policy, callbacks, keep)
 
     @contextmanager
     def threads(self) -> Iterator[None]:
@@ -139,6 +143,7 @@ class TrainingRun:
             coupling=settings.coupling if settings.method == "joint" else 0.0,  # the others have one matrix
             ridge=settings.ridge,
             spectral_bound=spectral_bound(data.emp_cov) if bound is None else bound,
+            usual_penalty=rate,
         )
         return JointProblem(
             network=self._new_network(self._seed, settings.readouts[0]),
@@ -215,13 +220,17 @@ class TrainingRun:
             spectral_bound=self._graph.spectral_bound,
             history=pd.DataFrame(trained.history).astype({"epoch": int, "n_zeros": int}),
             best_epoch=kept.epoch,
+            center=data.scaler.transform(np.average(data.training.X, axis=0, weights=data.training.weight)),
+            task_nodes=np.zeros(data.n_features),
+            task_graph=np.zeros_like(trained.theta),
             out_of_fold=OutOfFold(data.row_ids, np.empty(0), {}),
             calibration=None,
             folds=self._folds,
             # Where members have learned from rows that they leave out now, no later fit may take these folds for clean.
             rows_hash=data.training.hash() if self._same_rows else hashlib.sha256(b"learned from before").hexdigest(),
         )
-        return self._with_unseen(fitted)
+        effects = task_effects(fitted, data.training.X, data.training.weight)
+        return self._with_unseen(replace(fitted, task_nodes=effects.nodes, task_graph=effects.edges))
 
     def _with_unseen(self, fitted: Fitted) -> Fitted:
         """Add what is known of the error: the finished networks on rows that training kept from them."""

@@ -22,10 +22,9 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from precisionnet.joint.adam import Adam, add_l2_gradient
 from precisionnet.joint.matrices import naive_gradient, ridged_inverse, smallest_eigenvalue
-from precisionnet.joint.problem import GraphTerms, JointProblem, Start, TensorRows, Tensors, l2_norm_squared
-from precisionnet.joint.trainer import HistoryRow, Snapshot
+from precisionnet.joint.problem import GraphTerms, JointProblem, Start, TensorRows, l2_norm_squared
+from precisionnet.joint.trainer import Adam, HistoryRow, Snapshot, add_l2_gradient
 from precisionnet.linalg import (
     clip_eigenvalues,
     count_zeros,
@@ -35,7 +34,7 @@ from precisionnet.linalg import (
     symmetrize,
 )
 from precisionnet.nn.network import seeded
-from precisionnet.nn.stack import is_plain
+from precisionnet.nn.stack import Tensors, is_plain
 from precisionnet.precision.algorithm1_step1 import listing_passes
 from precisionnet.types import FloatArray, MethodName
 

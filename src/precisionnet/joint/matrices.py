@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from precisionnet.joint.adam import Adam
 from precisionnet.joint.problem import GraphTerms, Start
+from precisionnet.joint.trainer import Adam
 from precisionnet.linalg import into_spectral_box, soft_threshold_off_diagonal, symmetrize
 from precisionnet.types import BoolArray, FloatArray, MethodName
 
@@ -51,8 +51,8 @@ class Fixed:
         matrix = self.matrix.detach().cpu().double().numpy()
         return 0.5 * (matrix + matrix.transpose(0, 2, 1))
 
-    def begin(self, progress: float, *, solve: bool, support: BoolArray | None) -> None:
-        """Prepare an epoch; ``progress`` is the share of epochs done, ``support`` the edges all members may have."""
+    def begin(self, progress: float, *, solve: bool) -> None:
+        """Prepare an epoch; ``progress`` is the share of epochs done."""
 
     def step(self, learning_rate: float) -> None:
         """Take in a batch's gradient."""
@@ -91,22 +91,29 @@ class _Learned(Fixed):
 class Coupled(_Learned):
     """theta by Step 1, theta_task by the task's gradient and the coupling."""
 
+    known_zeros: BoolArray | None = None
+    """Pairs that Step 1 may not connect."""
+
     def __init__(self, graph: GraphTerms, start: Start, n_members: int, like: Tensor) -> None:
         super().__init__(graph, start, n_members, like)
         self._anchor = self.matrix.detach().clone()
 
     def resume(self, theta: FloatArray, theta_task: FloatArray) -> None:
-        """Go on from there; theta is what theta_task is pulled to."""
+        """Go on from there. Each member is pulled to Step 1 of its own theta_task: ``theta`` may have seen all rows."""
         super().resume(theta, theta_task)
-        self._anchor = torch.from_numpy(theta).to(self.matrix)
+        absent = ~(theta_task != 0).any(axis=0)
+        self.known_zeros = absent if absent.any() else None
+        self._solve()
+        self.known_zeros = None
 
-    def begin(self, progress: float, *, solve: bool, support: BoolArray | None) -> None:
+    def begin(self, progress: float, *, solve: bool) -> None:
         """Solve Step 1 for every member."""
-        if not solve:
-            return
-        known_zeros = None if support is None or support.all() else ~support
+        if solve:
+            self._solve()
+
+    def _solve(self) -> None:
         solved = [
-            self.graph.solve(anchor, init, known_zeros=known_zeros, tol=STEP_TOL)
+            self.graph.solve(anchor, init, known_zeros=self.known_zeros, tol=STEP_TOL)
             for anchor, init in zip(self.theta_task, self.theta, strict=True)
         ]
         self.theta = np.stack([one.precision for one in solved])

@@ -30,8 +30,6 @@ TaskLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
 Metric = Callable[[Tensor, Tensor, Tensor], float]
 """(network output, target, sample weight) -> the number a user reads, in the target's own units."""
 
-Tensors = dict[str, Tensor]
-
 PRECISION_TOL = 1e-10
 """Relative gap to which theta is solved: what the task moves in an epoch is small, and must not drown in its error."""
 
@@ -74,6 +72,15 @@ class GraphTerms:
     coupling: float
     ridge: float
     spectral_bound: float
+    usual_penalty: float = 0.0
+    """sqrt(log N / T), what ``l1_scale=1`` stands for."""
+
+    def lightly_penalised(self, init: FloatArray) -> FloatArray:
+        """Return the graphical lasso with the usual penalty, or with this problem's where that is smaller."""
+        penalty = min(self.l1_penalty, self.usual_penalty)
+        return graphical_lasso(
+            self.emp_cov, penalty, spectral_bound=self.spectral_bound, ridge=self.ridge, init=init
+        ).precision
 
     def solve(
         self,

@@ -11,29 +11,31 @@ How it differs from Algorithm 1, each point measured in ``docs/decisions/0009-re
 Members of one shape are trained as stacks of at most ``STACKED``, so that a product serves several of them. Which
 members share a stack depends on the members alone: with ``n_jobs`` whole stacks go to workers, and the numbers are the
 same to the last bit. What couples the stacks comes back from the workers: the epoch that is kept is chosen from the
-rows and states of all epochs, and while a graph thins out its edges are exchanged after every epoch.
+rows and states of all epochs.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from precisionnet.joint.adam import Adam, add_l2_gradient
 from precisionnet.joint.matrices import MATRICES, Fixed
-from precisionnet.joint.problem import JointProblem, Start, TensorRows, Tensors, l2_norm_squared
-from precisionnet.joint.pruning import ENDS, Pruned, edges_kept, thinned
-from precisionnet.joint.trainer import HistoryRow, Snapshot, keep_freed_memory
+from precisionnet.joint.problem import JointProblem, Start, TensorRows, l2_norm_squared
+from precisionnet.joint.pruning import ENDS, Pruned
+from precisionnet.joint.trainer import EIGENVALUE_ERRORS, Adam, HistoryRow, Snapshot, add_l2_gradient, keep_freed_memory
 from precisionnet.linalg import count_zeros
-from precisionnet.nn import NetworkStack
+from precisionnet.nn.stack import NetworkStack, Tensors
 from precisionnet.threads import limited_threads
-from precisionnet.types import BoolArray, FloatArray, IndexArray, MethodName
+from precisionnet.types import FloatArray, IndexArray, MethodName
 
 SMALLEST_BATCH, FEWEST_BATCHES = 16, 8
 """A small table is cut into batches of 16 rows at least, and gone over until an epoch has eight of them."""
@@ -41,9 +43,11 @@ SMALLEST_BATCH, FEWEST_BATCHES = 16, 8
 GATHERED = 16
 """Batches whose rows are taken out of the table together."""
 
-EPOCHS_AT_ONCE = 10
-"""Epochs a worker runs before it sends its stack back, where nothing couples it to others; an epoch takes as long as
-sending."""
+FIRST_AT_ONCE, SECONDS_AT_ONCE = 4, 2.0
+"""Epochs a worker runs before it sends its stack back: a few at first, then as many as take this long.
+
+Sending takes as long as an epoch of a small table; callbacks are late by as much.
+"""
 
 STACKED = 4
 """Members trained as one; more would leave a second core nothing to do, fewer would pay for each operation alone."""
@@ -91,8 +95,18 @@ class StackEpoch:
     row: HistoryRow
     validation_outputs: Tensor | None
     """(members, rows, outputs) on the validation rows."""
-    felt: FloatArray | None
-    """How much the loss of each edge would be felt, where the graph thins out."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel as arrays: pickling a tensor takes many times as long as pickling its numbers."""
+        arrays = [{name: tensor.cpu().numpy() for name, tensor in state.items()} for state in self.networks]
+        return _epoch_of_arrays, (self.theta, self.theta_task, arrays, self.row, self.validation_outputs)
+
+
+def _epoch_of_arrays(
+    theta: FloatArray, theta_task: FloatArray, networks: list[dict[str, NDArray[Any]]], *others: Any
+) -> StackEpoch:
+    states = [{name: torch.from_numpy(array) for name, array in state.items()} for state in networks]
+    return StackEpoch(theta, theta_task, states, *others)
 
 
 class MemberStack:
@@ -131,12 +145,10 @@ class MemberStack:
         """Sum of the weights of the rows that members left out."""
         return sum(float(problem.rows.weight[rows].sum()) for rows in self._left_out)
 
-    def epoch(
-        self, problem: JointProblem, validation: TensorRows | None, plan: Plan, epoch: int, support: BoolArray | None
-    ) -> StackEpoch:
+    def epoch(self, problem: JointProblem, validation: TensorRows | None, plan: Plan, epoch: int) -> StackEpoch:
         """Take every member once over its rows."""
         solve = epoch > 1 and (epoch - 1) % plan.theta_every == 0
-        self.matrices.begin((epoch - 1) / plan.max_epochs, solve=solve, support=support)
+        self.matrices.begin((epoch - 1) / plan.max_epochs, solve=solve)
         train_loss, train_metric = self._pass_over_rows(problem, plan, epoch)
         theta, theta_task = self.matrices.snapshot()
         networks = self.network.member_states()
@@ -155,8 +167,7 @@ class MemberStack:
             "eigenvalue_min": float(eigenvalues.min()),
             "eigenvalue_max": float(eigenvalues.max()),
         }
-        felt = self.matrices.felt() if isinstance(self.matrices, Pruned) else None
-        return StackEpoch(theta, theta_task, networks, row, outputs, felt)
+        return StackEpoch(theta, theta_task, networks, row, outputs)
 
     def _pass_over_rows(self, problem: JointProblem, plan: Plan, epoch: int) -> tuple[float, float]:
         """Return the mean loss and metric of the batches as they were seen."""
@@ -238,7 +249,7 @@ class MemberStack:
 
 
 class StandardRecipe:
-    """Stacks of members advanced together; the epoch that is kept and a graph that thins out are common to all."""
+    """Stacks of members advanced together; the epoch that is kept is common to all."""
 
     patience: int | None = None
 
@@ -266,24 +277,21 @@ class StandardRecipe:
                 stack.resume(resume.theta[places], resume.theta_task[places], [resume.networks[i] for i in places])
         self._counts = [len(stack) for stack in self._stacks]
         self._left_out = [stack.left_out_weight(problem) for stack in self._stacks]
-        self._support: BoolArray | None = None
-        self._felt: FloatArray | None = None
-        if self._kind.thins:
-            whole = np.ones(start.theta.shape, dtype=bool)
-            self._support = whole if resume is None else (resume.theta_task != 0).any(axis=0)
-            self._n_edges = int(np.count_nonzero(np.triu(start.theta, 1)))
         self._first_loss: float | None = None
+        self._scale = self._stacks[0].scale
         self._ahead: list[list[StackEpoch]] = []
         """Epochs that workers have run already."""
+        self._failure: Exception | None = None
+        """What ended a worker's run after those."""
+        self._at_once = FIRST_AT_ONCE
 
     def advance(self, epoch: int) -> tuple[HistoryRow, Snapshot]:
         """Run one epoch of every stack."""
-        self._thin_out((epoch - 1) / self._plan.max_epochs)
-        if not self._ahead:
+        if not self._ahead and self._failure is None:
             self._ahead = self._run_stacks(epoch)
+        if not self._ahead and self._failure is not None:
+            raise self._failure
         done = self._ahead.pop(0)
-        if self._support is not None:
-            self._felt = np.sum([one.felt for one in done if one.felt is not None], axis=0)
         order = self._member_order
         networks = [state for one in done for state in one.networks]
         snapshot = Snapshot(
@@ -296,26 +304,17 @@ class StandardRecipe:
 
     def _run_stacks(self, epoch: int) -> list[list[StackEpoch]]:
         """Run the stacks, here or in workers; return what each epoch left behind, one entry per stack."""
-        problem, validation, plan, support = self._problem, self._validation, self._plan, self._support
+        problem, validation, plan = self._problem, self._validation, self._plan
         if effective_n_jobs(self._n_jobs) == 1 or len(self._stacks) == 1:
-            return [[stack.epoch(problem, validation, plan, epoch, support) for stack in self._stacks]]
-        thinning = support is not None and (epoch - 1) / plan.max_epochs < ENDS
-        count = 1 if thinning else min(EPOCHS_AT_ONCE, plan.max_epochs - epoch + 1)
-        jobs = (
-            delayed(_epochs_in_worker)(stack, problem, validation, plan, range(epoch, epoch + count), support)
-            for stack in self._stacks
-        )
+            return [[stack.epoch(problem, validation, plan, epoch) for stack in self._stacks]]
+        epochs = range(epoch, min(epoch + self._at_once, plan.max_epochs + 1))
+        jobs = (delayed(_epochs_in_worker)(stack, problem, validation, plan, epochs) for stack in self._stacks)
+        started = time.perf_counter()
         returned = Parallel(n_jobs=self._n_jobs, max_nbytes=None)(jobs)
-        self._stacks = [stack for stack, _ in returned]
-        return [list(done) for done in zip(*(epochs for _, epochs in returned), strict=True)]
-
-    def _thin_out(self, progress: float) -> None:
-        if self._support is None or self._felt is None:
-            return
-        n = len(self._support)
-        kept = edges_kept(n * (n - 1) // 2, self._n_edges, progress)
-        if kept < np.count_nonzero(np.triu(self._support, 1)):
-            self._support = thinned(self._support, self._felt, kept)
+        self._at_once = max(1, round(SECONDS_AT_ONCE * len(epochs) / (time.perf_counter() - started)))
+        self._stacks = [stack for stack, _, _ in returned]
+        self._failure = min(returned, key=lambda one: len(one[1]))[2]
+        return [list(done) for done in zip(*(done for _, done, _ in returned), strict=False)]
 
     def _row(self, done: Sequence[StackEpoch]) -> HistoryRow:
         """Average the stacks' rows; on validation rows the mean output of all members counts."""
@@ -351,7 +350,7 @@ class StandardRecipe:
     def conclude(self, kept: Snapshot) -> tuple[FloatArray, float, str]:
         """Return one sparse precision for all members, and what their matrices are divided by."""
         theta, note = self._kind.common(self._problem.graph, kept.theta, kept.theta_task)
-        return theta, self._stacks[0].scale, self._note if note is None else note
+        return theta, self._scale, self._note if note is None else note
 
 
 def stacks_of(members: Sequence[Member]) -> list[IndexArray]:
@@ -367,8 +366,14 @@ def _epochs_in_worker(
     validation: TensorRows | None,
     plan: Plan,
     epochs: range,
-    support: BoolArray | None,
-) -> tuple[MemberStack, list[StackEpoch]]:
+) -> tuple[MemberStack | None, list[StackEpoch], Exception | None]:
+    """Return the stack, where epochs are left to run, what each epoch left behind, and what kept it from the others."""
     keep_freed_memory()
+    done: list[StackEpoch] = []
     with limited_threads(1):
-        return stack, [stack.epoch(problem, validation, plan, epoch, support) for epoch in epochs]
+        try:
+            for epoch in epochs:
+                done.append(stack.epoch(problem, validation, plan, epoch))  # noqa: PERF401
+        except EIGENVALUE_ERRORS as error:
+            return None, done, error
+    return stack if epochs.stop <= plan.max_epochs else None, done, None

@@ -1,4 +1,4 @@
-"""The only training loop: epochs, history, the state that is kept, divergence, callbacks.
+"""The only training loop: epochs, history, the state that is kept, divergence, callbacks; and the steps of Adam.
 
 What an epoch does is a policy's business: Algorithm 1 of the paper (``algorithm1``) or mini-batches (``standard``).
 """
@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.linalg import LinAlgError as TorchLinAlgError  # type: ignore[attr-defined]
+from torch.optim.adam import adam
 
 from precisionnet.errors import FitDivergedError
-from precisionnet.joint.problem import Tensors
+from precisionnet.nn.stack import Tensors
 from precisionnet.types import FloatArray
 
 HistoryRow = dict[str, float]
@@ -24,6 +25,9 @@ HistoryRow = dict[str, float]
 
 Callback = Callable[[HistoryRow], object]
 """Called after each epoch with its row of the history."""
+
+EIGENVALUE_ERRORS = (TorchLinAlgError, np.linalg.LinAlgError)
+"""What an eigenvalue solver raises when it meets NaN."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +106,15 @@ class StepPolicy(Protocol):
 class Trainer:
     """Runs a policy epoch by epoch, so that a fit can be watched, paused and given up.
 
-    The epoch with the lowest loss on held-out rows is kept, the last one where no rows were held out.
+    The epoch with the lowest loss on held-out rows is kept; the last one where no rows were held out, or where ``keep``
+    is "last".
     """
 
-    def __init__(self, policy: StepPolicy, callbacks: Iterable[Callback] = ()) -> None:
+    def __init__(
+        self, policy: StepPolicy, callbacks: Iterable[Callback] = (), keep: Literal["best", "last"] = "best"
+    ) -> None:
         keep_freed_memory()
+        self._keep = keep
         self._policy, self._callbacks = policy, list(callbacks)
         self.history: list[HistoryRow] = []
         self._kept: Snapshot | None = None
@@ -124,7 +132,7 @@ class Trainer:
         epoch = len(self.history) + 1
         try:
             row, snapshot = self._policy.advance(epoch)
-        except (TorchLinAlgError, np.linalg.LinAlgError) as error:  # an eigenvalue solver met NaN on the way
+        except EIGENVALUE_ERRORS as error:
             raise _divergence(epoch, ["theta"], self._policy.remedy) from error
         _refuse_divergence(row, snapshot, self._policy.remedy)
         self.history.append(row)
@@ -137,7 +145,7 @@ class Trainer:
         allowed = self._policy.may_keep(row)
         loss = row["validation_loss"]
         loss = -row["epoch"] if np.isnan(loss) else loss
-        if allowed is None:
+        if allowed is None or self._keep == "last":
             self._kept = snapshot
         elif allowed and loss < self._kept_loss:
             self._kept, self._kept_loss = snapshot, loss
@@ -187,3 +195,65 @@ def _divergence(epoch: int, names: list[str], remedy: str) -> FitDivergedError:
         f"The fit diverged in epoch {epoch}: {' and '.join(names)} became infinite or NaN; no model was made. "
         f"To go on, {remedy}."
     )
+
+
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+
+
+@dataclass
+class Adam:
+    """Tensors and the moments of their gradients; a step moves the tensors in place.
+
+    ``torch.optim.adam.adam``, the function, does it: making a ``torch.optim.Adam`` imports PyTorch's compiler first.
+    """
+
+    leaves: list[Tensor]
+    first: list[Tensor]
+    second: list[Tensor]
+    steps: list[Tensor]
+
+    @classmethod
+    def of(cls, leaves: Iterable[Tensor], known: Adam | None = None) -> Adam:
+        """Adam for these tensors, with a copy of the moments of an earlier one where it is given."""
+        leaves = list(leaves)
+        if known is not None:
+            first, second, steps = ([t.clone() for t in part] for part in (known.first, known.second, known.steps))
+            return cls(leaves, first, second, steps)
+        zeros = [torch.zeros_like(leaf, requires_grad=False) for leaf in leaves]
+        # The fused kernel counts steps in single precision, on the tensors' device.
+        counts = [torch.zeros((), dtype=torch.float32, device=leaf.device) for leaf in leaves]
+        return cls(leaves, zeros, [zero.clone() for zero in zeros], counts)
+
+    @torch.no_grad()
+    def step(self, learning_rate: float) -> None:
+        """Move the tensors along their gradients, and drop these."""
+        having = [i for i, leaf in enumerate(self.leaves) if leaf.grad is not None]
+        if not having:
+            return
+        leaves = [self.leaves[i] for i in having]
+        adam(
+            leaves,
+            [leaf.grad for leaf in leaves if leaf.grad is not None],
+            [self.first[i] for i in having],
+            [self.second[i] for i in having],
+            [],
+            [self.steps[i] for i in having],
+            fused=True,
+            amsgrad=False,
+            beta1=BETA1,
+            beta2=BETA2,
+            lr=learning_rate,
+            weight_decay=0.0,
+            eps=EPSILON,
+            maximize=False,
+        )
+        for leaf in leaves:
+            leaf.grad = None
+
+
+@torch.no_grad()
+def add_l2_gradient(tensors: Iterable[Tensor], l2_penalty: float) -> None:
+    """Add the gradient of ``l2_penalty * ||tensor||^2`` to the gradients that the tensors have."""
+    for tensor in tensors:
+        if tensor.grad is not None:
+            tensor.grad.add_(tensor.detach(), alpha=2.0 * l2_penalty)

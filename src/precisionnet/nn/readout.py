@@ -12,6 +12,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from precisionnet.errors import InputError
+
 
 class Linear(nn.Linear):
     """``nn.Linear`` that also takes a stack: weight (members, out, in), x (members, batch, in).
@@ -144,7 +146,7 @@ class AverageReadout(nn.Module):
     def __init__(self, n_features: int, n_outputs: int) -> None:
         super().__init__()
         if n_features % n_outputs:
-            raise ValueError(
+            raise InputError(
                 f'readout="average" shares the {n_features} features of a node between {n_outputs} outputs: set '
                 f"n_filters of the last layer to a multiple of {n_outputs}."
             )

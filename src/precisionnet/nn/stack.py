@@ -17,6 +17,7 @@ from precisionnet.nn.network import FeatureNorm, FilterLayer, PrecisionNetwork, 
 from precisionnet.nn.readout import AverageReadout, FlattenReadout, Linear, MeanReadout
 
 Tensors = dict[str, Tensor]
+"""A state dictionary."""
 
 STACKABLE = frozenset(
     {

@@ -210,6 +210,8 @@ class StarsChoice:
         Edges, as a mean over the subsamples.
     n_unconverged : ndarray of shape (n_penalties,)
         Subsamples whose solution did not reach the tolerance.
+    selection_frequency : ndarray of shape (n_features, n_features)
+        Share of the subsamples in which two columns are joined at the chosen penalty; zero on the diagonal.
 
     Examples
     --------
@@ -225,6 +227,7 @@ class StarsChoice:
     instability: FloatArray
     n_edges: FloatArray
     n_unconverged: FloatArray
+    selection_frequency: FloatArray
 
 
 def stars(
@@ -293,11 +296,13 @@ def stars(
     path = path or partial(_plain_path, options=options)
     order = np.argsort(-penalties, kind="stable")
     instability, n_edges, n_unconverged = np.full((3, len(penalties)), np.nan)
+    frequencies: dict[int, FloatArray] = {}
     largest = 0.0
     for begin in range(0, len(order), STAGE):
         stage = order[begin : begin + STAGE]
         solved = _in_workers(_graphs, ((X[rows], penalties[stage], path) for rows in draws), n_jobs)
         frequency = np.mean([graphs for graphs, _ in solved], axis=0)
+        frequencies.update(zip(stage.tolist(), frequency, strict=True))
         unstable = 2.0 * np.mean(frequency * (1.0 - frequency), axis=1)
         instability[stage] = np.maximum.accumulate(np.maximum(unstable, largest))
         n_edges[stage] = frequency.sum(axis=1)
@@ -307,7 +312,9 @@ def stars(
             break
     within = order[instability[order] <= threshold]
     index = int(within[-1] if len(within) else order[0])
-    return StarsChoice(float(penalties[index]), index, instability, n_edges, n_unconverged)
+    joined = np.zeros((X.shape[1], X.shape[1]))
+    joined[np.triu_indices(X.shape[1], k=1)] = frequencies[index]
+    return StarsChoice(float(penalties[index]), index, instability, n_edges, n_unconverged, joined + joined.T)
 
 
 def stars_subsample_size(n_samples: int) -> int:

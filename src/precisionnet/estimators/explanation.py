@@ -1,0 +1,198 @@
+r"""What a prediction rests on: columns, pairs of columns, and each row's contributions.
+
+The matrix under the networks is not identified: matrix and filters trade against each other, so its entries differ
+between seeds although the predictions agree. The *function* f that is learned is identified, so everything here is read
+off f: from its gradient g(x) by the columns, on the training rows, averaged over the members. ``x`` are columns in
+standard units with correlation matrix P, and f is in the target's units (log-odds, or logits, of classes).
+
+**Decorrelated columns.** u = P^(-1/2) x has uncorrelated columns of variance one, and of all such u it is the one
+closest to x, so that u_i stands for column i (Kessy, Lewin and Strimmer 2018). Correlated columns share what they carry
+together, instead of fighting for it: that is what makes the following repeatable between halves of a cohort.
+
+- **Nodes**: omega = P^(1/2) E[g], the mean slope of f along u_i. For a linear f these are the CAR scores of Zuber and
+  Strimmer (2011).
+- **Edges**: M = sym(P^(1/2) E[(g - E g) x'] P^(-1/2)). By Stein's lemma E[(g - E g) x'] = E[Hess f] P for Gaussian
+  columns, so that M is the mean curvature of f along u_i and u_j: how far the two together move the prediction beyond
+  the sum of what each does alone. It needs no second derivative, which a network of ReLUs does not have.
+
+- **Products**: H = sym(E[(g - E g) x'] P^-1), the mean curvature of f along the columns themselves. It repeats less
+  well than M, but does not pass a strong edge on to its neighbours as M does, so it is what edges are tested by.
+
+All are in the target's units. Nodes and edges are the first two orders of the Hermite expansion of f in u:
+Var f = sum_i omega_i^2 + sum_{i<j} M_ij^2 + 1/2 sum_i M_ii^2 + higher orders, for Gaussian columns. P is shrunk towards
+the identity by the oracle approximating rule, so that it can be inverted for any number of rows.
+
+**Contributions** of a row are integrated gradients along the straight line from the training rows' mean to the row
+(Sundararajan, Taly and Yan 2017), taken in the columns as the networks see through their noise. Networks trained on
+x + noise of standard deviation s read a column partly from its neighbours: f(x) = F(S x) with S = (I + s^2 C^-1)^-1,
+the best linear guess of the columns without noise, C their covariance. A contribution is that of F's argument: what
+the networks only borrow from a correlated column is given back to the column that it is a reading of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from precisionnet.estimators.fitted import PREDICTED_AT_ONCE, Fitted
+from precisionnet.estimators.targets import ClassTarget, NumberTarget
+from precisionnet.linalg import symmetrize
+from precisionnet.precision.covariance import oas_share, sample_precision, shrink, to_correlation
+from precisionnet.threads import limited_threads
+from precisionnet.types import FloatArray
+
+MOST_ROWS = 4096
+"""Rows that the task's graph is read off; of a longer table as many are taken, evenly spaced."""
+ROWS_PER_COLUMN = 2
+"""From which on correlations are inverted as they are."""
+TINY = float(np.finfo(np.float64).tiny)
+POINTS = 8
+"""Places on the line from the mean to a row at which gradients are taken (Gauss and Legendre's)."""
+
+
+@dataclass(frozen=True)
+class TaskEffects:
+    """What the prediction owes to columns and to pairs of columns, in the target's units.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (n_features,)
+        Slope along each decorrelated column; its size alone where there are more than two classes.
+    edges : ndarray of shape (n_features, n_features)
+        Curvature along pairs of them, symmetric, zero on the diagonal; its size alone of more than two classes.
+    products : ndarray of shape (n_features, n_features)
+        The same along pairs of the columns themselves, in their standard deviations.
+    """
+
+    nodes: FloatArray
+    edges: FloatArray
+    products: FloatArray
+
+
+def task_effects(fitted: Fitted, X: FloatArray, weight: FloatArray | None = None) -> TaskEffects:
+    """Read nodes and edges of the task off the fitted networks.
+
+    ``X`` are rows in the table's units without missing values, ``weight`` how often each counts.
+    """
+    weight = np.ones(len(X)) if weight is None else weight
+    if len(X) > MOST_ROWS:
+        taken = np.linspace(0, len(X) - 1, MOST_ROWS).round().astype(np.intp)
+        X, weight = X[taken], weight[taken]
+    share = weight / weight.sum()
+    deviation, values, vectors = _correlation(fitted)
+    root = (vectors * np.sqrt(values)) @ vectors.T
+    inverse_root = (vectors / np.sqrt(values)) @ vectors.T
+    x = fitted.scaler.transform(X)
+    x = np.asarray((x - share @ x) / deviation, dtype=np.float64)
+    mean: FloatArray = np.zeros((1, fitted.n_features))
+    moment: FloatArray = np.zeros((1, fitted.n_features, fitted.n_features))
+    for rows, slopes in _mean_gradients(fitted, fitted.scaler.transform(X)):
+        gradient: FloatArray = slopes * deviation  # (outputs, rows, nodes)
+        mean = mean + np.asarray(share[rows] @ gradient)
+        moment = moment + gradient.transpose(0, 2, 1) @ (share[rows, None] * x[rows])
+    nodes = mean @ root
+    edges = root @ moment @ inverse_root  # x has mean zero: no need to centre the gradients
+    pairs = moment @ _inverse_correlation(fitted)
+    several = len(nodes) > 1  # classes: the size over all of them
+    return TaskEffects(np.sqrt(np.mean(nodes**2, axis=0)) if several else nodes[0], _as_graph(edges), _as_graph(pairs))
+
+
+def _as_graph(matrices: FloatArray) -> FloatArray:
+    """Symmetric without a diagonal; of several outputs the size over all of them."""
+    both = 0.5 * (matrices + matrices.transpose(0, 2, 1))
+    graph = symmetrize(both[0] if len(both) == 1 else np.sqrt(np.mean(both**2, axis=0)))
+    np.fill_diagonal(graph, 0.0)
+    return graph
+
+
+def contributions(fitted: Fitted, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Split the prediction of each row into one number per column.
+
+    Returns (n_samples, n_outputs, n_features) and the base, (n_outputs,): the prediction at the training rows' mean.
+    With the base, the numbers of a row add up to its prediction. What the integral of the gradient misses, because it
+    is a sum over a few points, is spread over the columns by the size of their contributions.
+    """
+    x, center = fitted.scaler.transform(X), fitted.center
+    step = x - center
+    values, vectors = np.linalg.eigh(fitted.covariance)
+    noise = fitted.settings.input_noise**2
+    # Where the columns vary less than the noise, how much less is not known: no direction is more than doubled.
+    mixing = np.eye(fitted.n_features) + (vectors * (noise / np.maximum(values, max(noise, TINY)))) @ vectors.T
+    seen = np.linalg.solve(mixing, step.T).T
+    places, weights = np.polynomial.legendre.leggauss(POINTS)
+    n_outputs = len(_shown_outputs(fitted, np.zeros((1, fitted.target.n_outputs)))[0])
+    slope = np.zeros((n_outputs, *step.shape))
+    for place, weight in zip(0.5 * (places + 1.0), 0.5 * weights, strict=True):
+        for rows, gradient in _mean_gradients(fitted, center + place * step):
+            slope[:, rows] += weight * gradient
+    parts = (slope @ mixing) * seen  # (outputs, rows, nodes)
+    base = _shown_outputs(fitted, fitted.mean_output(fitted.scaler.inverse(center)[None]))[0]
+    whole = _shown_outputs(fitted, fitted.mean_output(X)).T - base[:, None]
+    missing = whole - parts.sum(axis=-1)
+    size = np.abs(parts) + TINY
+    parts += missing[..., None] * (size / size.sum(axis=-1, keepdims=True))
+    return parts.transpose(1, 0, 2), base
+
+
+def _correlation(fitted: Fitted) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the columns' deviations, and eigenvalues and eigenvectors of their shrunk correlations."""
+    deviation, correlation = to_correlation(fitted.covariance)
+    shrunk = shrink(correlation, oas_share(correlation, float(fitted.n_rows["training"])))
+    values, vectors = np.linalg.eigh(shrunk)
+    return deviation, values, vectors
+
+
+def _inverse_correlation(fitted: Fitted) -> FloatArray:
+    """Return P^-1 without shrinkage where there are rows enough: it must undo all of the columns' correlation."""
+    n_rows = float(fitted.n_rows["training"])
+    _, correlation = to_correlation(fitted.covariance)
+    share = 0.0 if n_rows >= ROWS_PER_COLUMN * len(correlation) else oas_share(correlation, n_rows)
+    return sample_precision(shrink(correlation, share))
+
+
+def _shown_outputs(fitted: Fitted, output: FloatArray) -> FloatArray:
+    """Return outputs (rows, outputs) as they are explained: the number, log-odds of two classes, or logits."""
+    if isinstance(fitted.target, NumberTarget):
+        return fitted.target.meaning(output)[:, None]
+    return output[:, 1:] - output[:, :1] if len(fitted.target.classes) == 2 else output
+
+
+def _mean_gradients(fitted: Fitted, x: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield some rows at a time, and the members' mean gradient there, (outputs, rows, nodes), in the target's units.
+
+    ``x`` are rows in standard units. Of several classes the gradients are those of logits less the classes' mean.
+    """
+    target = fitted.target
+    unit = float(target.scaler.scale) if isinstance(target, NumberTarget) else 1.0
+    numbers, most = PREDICTED_AT_ONCE
+    step = min(max(numbers // (fitted.n_features * fitted.settings.widest), 1), most)
+    shifts = [torch.from_numpy(matrix) for matrix in fitted.shifts]
+    with limited_threads(1, wait=False):
+        for begin in range(0, len(x), step):
+            rows = slice(begin, min(begin + step, len(x)))
+            leaf = torch.from_numpy(x[rows]).unsqueeze(-1).requires_grad_()
+            total: Tensor | None = None
+            for network, shift in zip(fitted.networks, shifts, strict=True):
+                outputs = _explained(network(leaf, shift), target)
+                found = torch.stack([_gradient(output, leaf) for output in outputs.unbind(-1)])
+                total = found if total is None else total + found
+            assert total is not None
+            yield rows, total.numpy() * (unit / len(fitted.networks))
+
+
+def _explained(output: Tensor, target: NumberTarget | ClassTarget) -> Tensor:
+    if isinstance(target, NumberTarget):
+        return output
+    return output[:, 1:] - output[:, :1] if len(target.classes) == 2 else output
+
+
+def _gradient(output: Tensor, leaf: Tensor) -> Tensor:
+    """Derivative of each row's output by its columns, (rows, nodes); zero where the network does not look at them."""
+    if not output.requires_grad:
+        return torch.zeros_like(leaf.detach())[..., 0]
+    found = torch.autograd.grad(output.sum(), leaf, retain_graph=True, allow_unused=True)[0]
+    return torch.zeros_like(leaf.detach())[..., 0] if found is None else found[..., 0]

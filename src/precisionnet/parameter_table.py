@@ -1,0 +1,385 @@
+"""The model's parameters, said once: name, default, range and meaning.
+
+The estimators take their defaults and checks from here, the command line its options, the report its table. Nothing
+heavy is imported, so ``precisionnet --help`` stays quick. Names follow ``docs/notation.md``.
+
+There are two recipes. ``standard`` was found by measurement (``docs/decisions/0009-recipe.md``), ``paper`` is the
+paper's where it has a value. A parameter whose value differs between them is None until it is set: the recipe's value
+then holds (``parameters.settled``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+from precisionnet.errors import did_you_mean, shown
+
+RECIPES = ("standard", "paper")
+LEARNED = ("joint", "naive")
+FROM_GLASSO = ("joint", "naive", "glasso")
+_SAME: Any = object()
+
+Needs = tuple[dict[str, tuple[Any, ...]], ...]
+"""Alternatives; each says which values other parameters must have."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of ``PNNRegressor`` and ``PNNClassifier``."""
+
+    name: str
+    default: Any
+    help: str
+    kind: type = float
+    choices: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = math.inf
+    closed: str = "left"
+    """Which ends of [low, high] are allowed: left, right, both or neither."""
+    optional: bool = False
+    """None is allowed, and means what ``help`` says."""
+    listed: bool = False
+    """A list with one value per layer is allowed."""
+    symbol: str = ""
+    """What the paper calls it."""
+    paper: Any = _SAME
+    """Its value in the paper's recipe, where that is not ``default``."""
+    needs: Needs = ()
+    """Where it has an effect; everywhere if empty."""
+    of_network: bool = False
+    """It shapes the network, and has no effect where ``network`` makes one."""
+
+    @property
+    def by_recipe(self) -> bool:
+        """Whether the recipe decides what is not set."""
+        return self.paper is not _SAME
+
+    @property
+    def initial(self) -> Any:
+        """What an estimator has it at before anybody sets it."""
+        return None if self.by_recipe else self.default
+
+    def of(self, recipe: str) -> Any:
+        """Return its value in a recipe."""
+        return self.paper if self.by_recipe and recipe == "paper" else self.default
+
+    def complaint(self, value: Any) -> str | None:
+        """Say what is wrong with ``value``, in words; None where nothing is."""
+        if value is None and (self.optional or self.by_recipe):
+            return None
+        if self.listed and isinstance(value, Sequence) and not isinstance(value, str):
+            if not value:
+                return "must be a whole number or a list with one per layer, got an empty list"
+            return next((found for one in value if (found := self.complaint(one)) is not None), None)
+        if self.choices:
+            if isinstance(value, str) and value in self.choices:
+                return None
+            hint = did_you_mean(value, self.choices) if isinstance(value, str) else ""
+            return f"must be one of {', '.join(self.choices)}, got {shown(value)}{hint}"
+        if self.kind is str:
+            return None if isinstance(value, str) else f"must be text, got {shown(value)}"
+        if self.kind is bool:
+            flag = isinstance(value, bool) or type(value).__name__ == "bool"  # NumPy's, too
+            return None if flag else f"must be true or false, got {shown(value)}"
+        return self._number_complaint(value)
+
+    def _number_complaint(self, value: Any) -> str | None:
+        what = "a whole number" if self.kind is int else "a number"
+        if isinstance(value, bool) or not isinstance(value, Integral if self.kind is int else Real):
+            return f"must be {what}, got {shown(value)}"
+        try:
+            value = float(value)
+        except OverflowError:  # an integer of hundreds of digits
+            value = math.inf if value > 0 else -math.inf
+        above = value >= self.low if self.closed in ("left", "both") else value > self.low
+        below = value <= self.high if self.closed in ("right", "both") else value < self.high
+        if above and below and -math.inf < value < math.inf:
+            return None
+        limits = f"{'at least' if self.closed in ('left', 'both') else 'above'} {self.low:g}"
+        if math.isfinite(self.high):
+            limits += f" and {'at most' if self.closed in ('right', 'both') else 'below'} {self.high:g}"
+        got = "a number beyond all bounds" if value > 1e15 else f"{value:g}"
+        return f"must be {what} {limits}, got {got}"
+
+    def where(self) -> str:
+        """Say where it has an effect, in words; nothing where it has one everywhere."""
+        return " or ".join(
+            " and ".join(f"{name}={'/'.join(map(str, values))}" for name, values in one.items()) for one in self.needs
+        )
+
+
+PARAMETERS: tuple[Parameter, ...] = (
+    Parameter(
+        "method",
+        "joint",
+        "How the matrix under the network is found.",
+        str,
+        choices=("joint", "naive", "glasso", "sample", "vnn"),
+    ),
+    Parameter(
+        "recipe",
+        "standard",
+        "Values of what is not set, and how an epoch goes: standard (measured) or paper (Algorithm 1, see step1).",
+        str,
+        choices=RECIPES,
+    ),
+    Parameter(
+        "n_members",
+        8,
+        "Networks whose mean is the prediction; they share the table and differ in first weights and rows left out.",
+        int,
+        low=1,
+        high=1000,
+        closed="both",
+        paper=1,
+        needs=({"recipe": ("standard",)},),
+    ),
+    Parameter("n_layers", 1, "Filter layers.", int, low=1, high=50, closed="both", symbol="L", of_network=True),
+    Parameter(
+        "n_filters",
+        8,
+        "Features a node carries after each layer.",
+        int,
+        low=1,
+        high=4096,
+        closed="both",
+        symbol="F",
+        of_network=True,
+        listed=True,
+    ),
+    Parameter(
+        "order",
+        3,
+        "Degree of the filter polynomials.",
+        int,
+        low=1,
+        high=100,
+        closed="both",
+        symbol="K",
+        paper=2,
+        of_network=True,
+        listed=True,
+    ),
+    Parameter(
+        "readout",
+        "both",
+        "mean (node average: the graph does the work), mlp (a weight for every node), both (half of the members each), "
+        "average (plain mean of nodes and features, nothing learnt).",
+        str,
+        choices=("mean", "mlp", "both", "average"),
+        paper="mlp",
+        of_network=True,
+    ),
+    Parameter(
+        "readout_width",
+        32,
+        "Hidden units of the readout; 0 makes it linear.",
+        int,
+        high=65536,
+        closed="both",
+        paper=64,
+        of_network=True,
+        needs=({"readout": ("mean", "mlp", "both")},),
+    ),
+    Parameter(
+        "batch_norm", True, "Normalise the features of each layer over samples and nodes.", bool, of_network=True
+    ),
+    Parameter(
+        "activation", "relu", "Nonlinearity of a layer.", str, choices=("relu", "leaky_relu", "tanh"), of_network=True
+    ),
+    Parameter(
+        "l1_scale",
+        1.0,
+        "Sparsity: the l1 penalty is l1_scale * sqrt(log N / T). Larger is sparser.",
+        symbol="lambda_0",
+        high=1e9,
+        closed="both",
+        needs=({"method": FROM_GLASSO, "l1_penalty": (None,)},),
+    ),
+    Parameter(
+        "l1_penalty",
+        None,
+        "The l1 penalty itself; replaces l1_scale.",
+        optional=True,
+        symbol="lambda",
+        high=1e9,
+        closed="both",
+        needs=({"method": FROM_GLASSO},),
+    ),
+    Parameter(
+        "task_weight",
+        0.5,
+        "Weight of the task against the graph.",
+        high=1,
+        closed="neither",
+        symbol="alpha",
+        needs=({"method": LEARNED}, {"recipe": ("paper",)}),
+    ),
+    Parameter(
+        "coupling",
+        0.1,
+        "How tightly the task's matrix is tied to the sparse one.",
+        symbol="gamma",
+        paper=10.0,
+        high=1e9,
+        closed="both",
+        needs=({"method": ("joint",)},),
+    ),
+    Parameter(
+        "ridge",
+        1e-4,
+        "Added to the precision inside the log-determinant.",
+        symbol="epsilon",
+        high=1e6,
+        closed="both",
+        needs=({"method": FROM_GLASSO},),
+    ),
+    Parameter(
+        "spectral_bound",
+        None,
+        "Largest eigenvalue allowed; by default twice the inverse of the covariance's smallest, floored.",
+        low=1e-9,
+        high=1e12,
+        closed="both",
+        optional=True,
+        symbol="M",
+        needs=({"method": FROM_GLASSO},),
+    ),
+    Parameter(
+        "loss",
+        "absolute",
+        "What is lost on a number: absolute, huber or squared error of the standard target. Classes: cross-entropy.",
+        str,
+        choices=("absolute", "huber", "squared"),
+        paper="squared",
+        needs=({"task": ("regression",)},),
+    ),
+    Parameter(
+        "l2_penalty", 1e-4, "Weight of the squared network weights.", symbol="beta", paper=3e-3, high=1e6, closed="both"
+    ),
+    Parameter(
+        "input_noise",
+        0.3,
+        "Standard deviation of the noise put on the standardised features in training.",
+        paper=0.0,
+        high=1e3,
+        closed="both",
+        needs=({"recipe": ("standard",)},),
+    ),
+    Parameter("learning_rate", 0.01, "Step length of Steps 2 and 3.", high=10, closed="right", symbol="eta"),
+    Parameter("batch_size", 64, "Rows of a gradient step.", int, low=2, needs=({"recipe": ("standard",)},)),
+    Parameter(
+        "max_epochs",
+        50,
+        "Passes over the rows (standard; predict_on=sparse adds 60 % to polish), or rounds of Steps 1 to 3 (paper).",
+        int,
+        low=1,
+        high=10**6,
+        closed="both",
+        symbol="I_epochs",
+        paper=10,
+    ),
+    Parameter(
+        "theta_every",
+        5,
+        "Epochs between two solutions of Step 1.",
+        int,
+        low=1,
+        high=10**6,
+        needs=({"recipe": ("standard",), "method": ("joint",)},),
+    ),
+    Parameter(
+        "theta_steps",
+        20,
+        "Passes of Step 1.",
+        int,
+        low=1,
+        high=10**6,
+        closed="both",
+        symbol="I_Theta",
+        needs=({"recipe": ("paper",), "method": ("joint",), "step1": ("paper",)},),
+    ),
+    Parameter(
+        "task_steps",
+        20,
+        "Gradient steps of Step 2 an epoch.",
+        int,
+        high=10**6,
+        closed="both",
+        symbol="I_ThetaTask",
+        needs=({"recipe": ("paper",), "method": ("joint",)},),
+    ),
+    Parameter(
+        "weight_steps",
+        20,
+        "Adam steps of Step 3 an epoch.",
+        int,
+        low=1,
+        high=10**6,
+        closed="both",
+        symbol="I_h",
+        needs=({"recipe": ("paper",)},),
+    ),
+    Parameter(
+        "step1",
+        "exact",
+        "exact (minimise Step 1 as written) or paper (the printed listing, which may diverge).",
+        str,
+        choices=("exact", "paper"),
+        needs=({"recipe": ("paper",), "method": ("joint",)},),
+    ),
+    Parameter(
+        "validation_fraction",
+        0.0,
+        "Share of the rows set aside to choose the epoch; with 0 the rows each member leaves out choose it.",
+        high=1,
+        paper=0.25,
+    ),
+    Parameter(
+        "patience",
+        5,
+        "Epochs without a better validation loss before stopping.",
+        int,
+        low=1,
+        needs=({"recipe": ("paper",)},),
+    ),
+    Parameter(
+        "missing",
+        "error",
+        "What NaN in X means: error (refuse it) or median (the column's median of the training rows stands in).",
+        str,
+        choices=("error", "median"),
+    ),
+    Parameter("standardize", True, "Centre and scale the features, on the training rows.", bool),
+    Parameter(
+        "standardize_target",
+        True,
+        "Centre and scale a regression target, on the training rows.",
+        bool,
+        needs=({"task": ("regression",)},),
+    ),
+    Parameter("scale_shift", True, "Divide the network's matrix by its largest eigenvalue.", bool),
+    Parameter(
+        "predict_on",
+        "task",
+        "Predict on the task's matrix (the paper) or on the sparse one.",
+        str,
+        choices=("task", "sparse"),
+        needs=({"method": ("joint",)},),
+    ),
+    Parameter(
+        "dtype", "float32", "Arithmetic of training; predictions are float64.", str, choices=("float32", "float64")
+    ),
+    Parameter(
+        "device",
+        "cpu",
+        "Where the networks are trained: cpu, cuda, mps, cuda:1, ..., or auto (a GPU where there is one).",
+        str,
+    ),
+)
+
+BY_NAME: dict[str, Parameter] = {parameter.name: parameter for parameter in PARAMETERS}
