@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import shutil
 
+import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from precisionnet.cli.app import app
 from precisionnet.datasets import Dataset
 from precisionnet.evaluation import measure
 from precisionnet.report import render
@@ -118,5 +121,44 @@ def test_an_experiment_fits_the_window(browser, experiment_page, width):
     assert browser.execute_script(OVERLAPPING) == []
     verdict = browser.execute_script("return document.querySelector('.verdict').getBoundingClientRect().top")
     assert verdict < 300
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+@pytest.fixture(scope="module", params=["explain", "graphs"])
+def evidence_page(request, gaussian, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evidence")
+    X = gaussian.X.rename(columns={"x0": "a_very_long_region_name_of_the_kind_that_atlases_have_thickness"})
+    dx = np.where(np.arange(len(X)) % 2, "patient", "control")
+    X.assign(age=gaussian.y).to_csv(folder / "table.csv", index=False)
+    X.assign(dx=dx, age=gaussian.y).to_csv(folder / "groups.csv", index=False)
+    commands = {
+        "explain": [
+            ["fit", folder / "table.csv", "--target", "age", "--out", folder / "fit", "--n-members", "2",
+             "--max-epochs", "2"],
+            ["explain", folder / "fit", folder / "table.csv", "--out", folder / "out", "--permutations", "19"],
+        ],
+        "graphs": [
+            ["graphs", folder / "groups.csv", "--by", "dx", "--covariate", "age", "--out", folder / "out",
+             "--permutations", "99"],
+        ],
+    }  # fmt: skip
+    for command in commands[request.param]:
+        done = CliRunner().invoke(app, [str(argument) for argument in command])
+        assert done.exit_code == 0, done.output
+    return folder / "out" / f"{request.param}.html"
+
+
+@pytest.mark.parametrize("width", [360, 420, 1280])
+def test_evidence_fits_the_window(browser, evidence_page, width):
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.get(evidence_page.as_uri())
+    browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert browser.execute_script(OUTSIDE) == []
+    assert browser.execute_script("return document.querySelectorAll('figure svg').length") >= 2
+    verdict = browser.execute_script("return document.querySelector('.verdict').getBoundingClientRect().top")
+    assert verdict < 400
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []

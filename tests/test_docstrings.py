@@ -18,6 +18,7 @@ PACKAGES = (
     "precisionnet.estimators",
     "precisionnet.datasets",
     "precisionnet.preprocessing",
+    "precisionnet.evidence",
     "precisionnet.evaluation",
     "precisionnet.paper",
     "precisionnet.runner",

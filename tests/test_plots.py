@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import PathPatch
 
 from precisionnet import plots
 from precisionnet.errors import InputError
+from precisionnet.plots.evidence import PALE
 from precisionnet.plots.style import NEGATIVE, POSITIVE
 from precisionnet.precision import partial_correlations
 
@@ -50,3 +52,40 @@ def test_signs_of_edges_are_those_of_the_partial_correlations(diagonal):
     assert colours(plots.edge_graph(partial, NAMES)) == {POSITIVE, NEGATIVE}
     assert colours(plots.edge_graph(partial, NAMES, most=1)) == {NEGATIVE}
     assert colours(plots.edge_graph(np.diag([diagonal] * 3), NAMES)) == set()
+
+
+EDGES = pd.DataFrame(
+    {"source": ["a", "a", "b"], "target": ["b", "c", "c"], "effect": [2.0, -7.0, 9.0], "sure": [True, True, False]}
+)
+
+
+def widths(figure) -> dict[str, float]:
+    arcs = [arc for arc in figure.axes[0].patches if isinstance(arc, PathPatch)]
+    return {to_hex(arc.get_edgecolor()): arc.get_linewidth() for arc in arcs}
+
+
+def test_unsure_edges_are_pale_and_thin_however_strong_they_are():
+    found = widths(plots.evidence_graph(EDGES, NAMES, value="effect"))
+    assert found.keys() == {POSITIVE, NEGATIVE, PALE}
+    assert found[PALE] < found[POSITIVE] < found[NEGATIVE]
+    assert widths(plots.evidence_graph(EDGES, NAMES, value="effect", most_unsure=0)).keys() == {POSITIVE, NEGATIVE}
+    assert widths(plots.evidence_graph(EDGES, NAMES, value="effect", most=1)).keys() == {NEGATIVE, PALE}
+    none = plots.evidence_graph(EDGES.assign(sure=False), NAMES, value="effect")
+    assert widths(none).keys() == {PALE}
+    assert [text.get_text() for text in none.legends[0].get_texts()] == ["not told from chance"]
+    empty = plots.evidence_graph(EDGES[:0], NAMES, value="effect")
+    assert "no edge" in empty.axes[0].texts[0].get_text()
+
+
+def test_an_edge_needs_both_its_ends():
+    with pytest.raises(InputError, match="not among the names"):
+        plots.evidence_graph(EDGES, ["a", "b"], value="effect")
+
+
+def test_bars_of_columns_that_are_not_told_from_chance_are_pale():
+    nodes = pd.DataFrame({"node": NAMES, "size": [1.0, 3.0, 2.0], "low": [0.5, 1.0, 0.0], "high": [1.5, 5.0, 4.0]})
+    nodes = nodes.assign(sure=[True, True, False], direction=[1, -1, 1])
+    axes = plots.node_bars(nodes, value="size", low="low", high="high").axes[0]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["c", "a", "b"]  # from below
+    assert [to_hex(bar.get_facecolor()) for bar in axes.patches] == [PALE, POSITIVE, NEGATIVE]
+    assert [bar.get_width() for bar in axes.patches] == [2.0, 1.0, 3.0]

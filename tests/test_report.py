@@ -12,6 +12,7 @@ import pytest
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
 from precisionnet.evaluation import measure
+from precisionnet.evidence import edge_inference
 from precisionnet.parameters import PARAMETERS
 from precisionnet.report import render, verdict
 from tests.pictures import blank_pictures, with_pictures
@@ -141,3 +142,39 @@ def test_what_was_found_in_the_table_is_on_the_page(gaussian):
     assert "Site &lt;b&gt;explains&lt;/b&gt; half." in page.split("Worth knowing")[1]
     assert "<li>120 rows.</li>" in page.split("About the table")[1]
     assert "About the table" not in render(result, "t", "d")
+
+
+def test_the_graph_says_that_it_is_the_datas_and_carries_no_certainty(result, page):
+    for words in ("The data's graph as a matrix", "The strongest edges of the data's graph", "precisionnet explain"):
+        assert words in page
+    assert "Nothing here says how sure an edge is" in page
+    model = result.model
+    task = page.split("What the prediction uses (not tested)")[1].split("</section>")[0]
+    assert "come without a test" in task
+    strongest = model.feature_names_in_[np.abs(model.task_nodes_).argmax()]
+    assert task.index(f">{strongest}<") < task.index("Strongest edges")
+    largest = np.abs(np.where(model.precision_ != 0, model.task_graph_, 0.0)).max()
+    assert f"{largest:.3g}" in task
+
+
+def test_edges_that_are_told_from_chance_are_set_apart(gaussian):
+    result = measure(gaussian, "regression", {"max_epochs": 1, "n_members": 1})
+    found = edge_inference(gaussian.X)
+    page = render(result, "t", "d", data_graph=found)
+    Balanced().feed(page)
+    sure = {(e.source, e.target) for e in found.edges.itertuples() if e.q_value <= 0.05}
+    edges = result.model.to_edge_frame()
+    n_sure = sum((e.source, e.target) in sure for e in edges.itertuples())
+    assert 0 < n_sure < len(edges)
+    assert f"{n_sure} of its {len(edges)} edges are beyond chance" in page
+    assert "Nothing here says how sure" not in page
+    table = page.split("Edge table")[1].split("</table>")[0]
+    assert table.count('<tr class="pale">') == len(edges) - n_sure
+    none = render(result, "t", "d", data_graph=edge_inference(without_a_graph(gaussian.X)))
+    assert "none of them can be told from chance" in none
+
+
+def without_a_graph(X):
+    """The same columns without a graph."""
+    rng = np.random.default_rng(5)
+    return X.apply(lambda column: rng.permutation(column))

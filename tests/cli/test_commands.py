@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -20,7 +21,10 @@ def test_help_imports_nothing_heavy():
 import sys
 from typer.testing import CliRunner
 from precisionnet.cli.app import app
-for arguments in (["--help"], ["fit", "--help"], ["show", "nowhere"], ["fit", "nowhere.csv", "--target", "y"]):
+for arguments in (
+    ["--help"], ["fit", "--help"], ["show", "nowhere"], ["fit", "nowhere.csv", "--target", "y"],
+    ["explain", "nowhere", "nowhere.csv"],
+):
     done = CliRunner().invoke(app, arguments)
     assert "predict" in done.output or "exist" in done.output, done.output
 print([name for name in ("torch", "pandas", "sklearn", "numpy", "matplotlib") if name in sys.modules])
@@ -127,5 +131,11 @@ def test_version(precisionnet):
 def test_demo(precisionnet, tmp_path):
     done = precisionnet("demo", "--out", tmp_path / "demo")
     assert done.code == 0, done.err
-    assert "true edges" in done.out
+    found = re.search(r"Of the (\d+) true edges, (\d+) are among the (\d+) shown as sure; (\d+) of those", done.flat)
+    true, hits, shown, false = map(int, found.groups())
+    assert (true, shown) == (30, hits + false)
+    assert hits >= 25
+    assert false <= 0.1 * shown
+    page = (tmp_path / "demo" / "synthetic" / "report.html").read_text(encoding="utf-8")
+    assert f"{shown} of its" in page
     assert (tmp_path / "demo" / "diabetes" / "report.html").exists()

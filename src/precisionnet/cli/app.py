@@ -20,6 +20,7 @@ from precisionnet.cli.options import (
     IdColumn,
     Jobs,
     ModelFolder,
+    Permutations,
     Person,
     Quick,
     Regions,
@@ -30,9 +31,11 @@ from precisionnet.cli.options import (
     TaskOption,
     check_data,
     check_ending,
+    check_group_columns,
     check_model,
     check_out,
     check_parameters,
+    check_permutations,
     check_results,
     check_search,
     check_target,
@@ -150,6 +153,103 @@ def show(
     from precisionnet.cli.show import run_show
 
     run_show(model, edges)
+
+
+@app.command()
+def explain(
+    model: ModelFolder,
+    tables: Annotated[
+        list[str], typer.Argument(metavar="TABLE", help="The table or tables that the model was fitted on.")
+    ],
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Folder for the results; an interrupted run goes on in it.")
+    ] = "precisionnet-explain",
+    target: Annotated[
+        str | None, typer.Option(metavar="COL", help="The target's column; the model knows it if not given.")
+    ] = None,
+    id_column: IdColumn = None,
+    person: Person = None,
+    permutations: Permutations = None,
+    quick: Annotated[bool, typer.Option("--quick", help="30 drawn targets instead of 100: coarser p-values.")] = False,
+    jobs: Jobs = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the fits.")] = 0,
+) -> None:
+    """Say which columns and edges a model's predictions rest on, and how sure that is."""
+    check_out(out)
+    check_permutations(permutations)
+    check_workers(jobs, None)
+    for table in tables:
+        refuse_missing_table(table)
+    check_model(model)
+    from precisionnet.cli.explain import run_explain
+
+    run_explain(
+        model,
+        tables,
+        Path(out),
+        target=target,
+        id_column=id_column,
+        person=person,
+        permutations=permutations,
+        jobs=jobs,
+        seed=seed,
+        quick=quick,
+    )
+
+
+@app.command()
+def graphs(
+    tables: Tables,
+    by: Annotated[str | None, typer.Option(metavar="COL", help="Column of groups to compare; not a feature.")] = None,
+    covariate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL", help="Column to take out first, such as age or site; may be repeated."),
+    ] = None,
+    id_column: IdColumn = None,
+    person: Person = None,
+    paired_by: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Column that says whose row it is, where all are in every group."),
+    ] = None,
+    site: Site = None,
+    drop: Drop = None,
+    format: Format = "auto",
+    regions: Regions = "all",
+    complete_rows: CompleteRows = False,
+    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the results.")] = "precisionnet-graphs",
+    permutations: Permutations = None,
+    bootstraps: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Draws for intervals of strength and other measures of columns.")
+    ] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="199 relabellings instead of 1000: coarser p-values.")] = False,
+    jobs: Jobs = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the relabellings.")] = 0,
+) -> None:
+    """Estimate the graph of a table with evidence for every edge; compare it between groups of rows."""
+    check_out(out)
+    check_permutations(permutations)
+    check_workers(jobs, None)
+    covariates = covariate or []
+    check_group_columns(by, covariates, paired_by, person, id_column)
+    for table in tables:
+        refuse_missing_table(table)
+    loading = load_options(None, id_column, person, site, drop, format, regions)
+    from precisionnet.cli.graphs import run_graphs
+
+    run_graphs(
+        tables,
+        loading,
+        Path(out),
+        by=by,
+        covariates=covariates,
+        paired_by=paired_by,
+        permutations=permutations,
+        bootstraps=bootstraps,
+        jobs=jobs,
+        seed=seed,
+        quick=quick,
+        complete_rows=complete_rows,
+    )
 
 
 app.add_typer(datasets_app, name="datasets")
@@ -312,7 +412,7 @@ def demo(
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the results.")] = "demo-output",
 ) -> None:
     """Fit a real table and the paper's synthetic recipe, and say where the reports are."""
-    from precisionnet.cli.demo import run_demo
+    from precisionnet.cli.fit import run_demo
 
     run_demo(Path(out))
 

@@ -19,7 +19,17 @@ from typer.core import TyperCommand, TyperGroup
 
 from precisionnet.errors import PrecisionNetError, printable
 
-OPTION_OF = {"random_state": "seed", "n_jobs": "jobs", "coverage": "interval", "folder": "data", "data_folder": "data"}
+OPTION_OF = {
+    "random_state": "seed",
+    "n_jobs": "jobs",
+    "coverage": "interval",
+    "folder": "data",
+    "data_folder": "data",
+    "labels": "by",
+    "groups": "person",
+    "covariates": "covariate",
+    "n_permutations": "permutations",
+}
 """Parameters whose option has another name."""
 
 _QUOTED = r"""(?<!\w)'(?:[^'\\]|\\.)*'(?!\w)|(?<!\w)"(?:[^"\\]|\\.)*"(?!\w)"""
@@ -48,7 +58,7 @@ def as_options(message: str, command: Any) -> str:
 
     def translate(found: re.Match[str]) -> str:
         name = (found["name"] or "").replace("-", "_")  # none in a quoted text
-        option = options.get(OPTION_OF.get(name, name))
+        option = options.get(name) or options.get(OPTION_OF.get(name, name))
         return found[0] if option is None else option(found["value"] or "") or found[0]
 
     return _NAMED.sub(translate, message)

@@ -19,6 +19,8 @@ FORMATS = "[auto|freesurfer|ants|adni|enigma|participants|regions|table]"
 WRITERS = (".csv", ".tsv", ".parquet")
 COHORTS = ("abide", "ants", "adni")
 """What ``compare`` takes in the place of a table; as ``paper.config`` has them."""
+FEWEST_PERMUTATIONS = 19
+"""As ``evidence`` has it."""
 
 # Tables.
 Tables = Annotated[list[str], typer.Argument(metavar="TABLE", help="csv, tsv, parquet or xlsx; several are joined.")]
@@ -50,6 +52,9 @@ Scheduler = Annotated[
     typer.Option(metavar="ADDRESS", help="A dask.distributed scheduler to run the fits on, such as tcp://host:8786."),
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of splits and fits.")]
+Permutations = Annotated[
+    int | None, typer.Option(metavar="N", help="Drawn targets or relabellings to compare with; at least 19.")
+]
 Defaults = Annotated[
     bool, typer.Option("--defaults", help="Tune nothing: every method as it is when no parameter is set.")
 ]
@@ -186,6 +191,40 @@ def check_workers(jobs: int | None, scheduler: str | None) -> None:
         raise InputError(f"--jobs must be at least 1, got {jobs}; leave it out to use every core.")
     if jobs is not None and scheduler is not None:
         raise InputError("--jobs counts processes on this machine, a scheduler has its own workers: give one of them.")
+
+
+def check_permutations(permutations: int | None) -> None:
+    """Refuse so few permutations that nothing could be found."""
+    if permutations is not None and permutations < FEWEST_PERMUTATIONS:
+        raise InputError(
+            f"--permutations must be at least {FEWEST_PERMUTATIONS}, got {permutations}: with fewer no p-value can be "
+            "0.05."
+        )
+
+
+def check_group_columns(
+    by: str | None,
+    covariates: list[str],
+    paired_by: str | None,
+    person: str | None,
+    id_column: str | None,
+) -> None:
+    """Refuse what has no effect without groups, and a column in two roles."""
+    from precisionnet.arguments import refuse_two_roles  # with NumPy, which --help does not need
+
+    if by is None and paired_by is not None:
+        raise InputError("--paired-by pairs people across groups: name the column of groups with --by, too.")
+    if paired_by is not None and person is not None:
+        raise InputError(
+            "--paired-by and --person both say whose row it is: give --paired-by where people have rows in every "
+            "group, --person where they do not."
+        )
+    twice = [name for name in dict.fromkeys(covariates) if covariates.count(name) > 1]
+    if twice:
+        raise InputError(f"--covariate {twice[0]} is given more than once: name it once.")
+    beside = [("--by", by), *(("--covariate", name) for name in covariates)]
+    refuse_two_roles([*beside, ("--id", id_column)])
+    refuse_two_roles([*beside, ("--paired-by", paired_by)])  # who is paired may well be the id
 
 
 def check_data(cohort: str | None, folder: str | None) -> None:

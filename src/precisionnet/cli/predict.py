@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from precisionnet.cli import console
-from precisionnet.cli.tables import named_by_measure, prediction_frame
-from precisionnet.datasets import Dataset, load_table, refuse_bad_numbers
-from precisionnet.datasets.neuro.formats import OF_REGIONS, recognise
-from precisionnet.datasets.neuro.regions import parse_region
-from precisionnet.datasets.table_files import read_header
-from precisionnet.errors import InputError, printable, some
+from precisionnet.cli.tables import prediction_frame, rows_of_model
+from precisionnet.datasets import refuse_bad_numbers
+from precisionnet.errors import InputError, printable
 from precisionnet.estimators import load
 from precisionnet.estimators.checks import column_names
 from precisionnet.estimators.intervals import refuse_coverage
@@ -23,8 +19,6 @@ from precisionnet.tables_out import spreadsheet_safe, write_table
 from precisionnet.types import FloatArray
 
 FAR = 6.0
-EVERY_SCAN = {"phase": None, "quality": "any", "scans": "all"}
-"""Of an ADNI table: what is given is predicted."""
 
 
 def run_predict(
@@ -34,13 +28,13 @@ def run_predict(
     model = load(folder)
     if interval is not None:
         _refuse_interval(model, interval)
-    data = _rows_to_predict(paths, id_column, column_names(model))
+    data = rows_of_model(paths, id_column, column_names(model))
     for sentence in data.notes:
         console.note(sentence)
     for sentence in data.doubts:
         console.warn(sentence)
     refuse_bad_numbers(data.X, missing="error" if model.medians_ is None else "median", droppable=False)
-    far = _far_away(model.standard_units(data.X)) if model.standardize else None
+    far = _far_away(model.fitted.scaler.transform(data.X.to_numpy(np.float64))) if model.standardize else None
     if far is not None:
         console.warn(far)
     name = "predicted" if model.target_name_ is None else f"predicted_{model.target_name_}"
@@ -64,29 +58,6 @@ def _refuse_interval(model: Any, coverage: float) -> None:
             "probabilities, which are written anyway."
         )
     refuse_coverage(coverage)
-
-
-def _rows_to_predict(paths: list[str], id_column: str | None, names: list[str]) -> Dataset:
-    """Read the model's columns: by region where the tables hold regions, else as they stand."""
-    headers = [read_header(path) for path in paths]
-    as_written = set(names) <= {name for header in headers for name in header}
-    of_regions = any(recognise(header) in OF_REGIONS for header in headers)
-    if of_regions and any(parse_region(name) is not None for name in names):
-        try:
-            data = named_by_measure(load_table(*paths, id=id_column, adni=EVERY_SCAN))
-        except InputError:
-            if not as_written:
-                raise
-        else:
-            if set(names) <= set(data.X.columns):
-                return replace(data, X=data.X[names])
-            if not as_written:
-                raise InputError(
-                    f"Table {paths[0]!r} holds {data.measure or 'several measures'} of cortical regions, and the "
-                    f"model's columns ({some(names)}) are not all among them: give tables of what it was fitted on, "
-                    "the same measure and both hemispheres."
-                )
-    return load_table(*paths, id=id_column, features=names, format="table")
 
 
 def _far_away(standard: FloatArray) -> str | None:

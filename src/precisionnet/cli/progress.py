@@ -61,6 +61,27 @@ def fits(clock: Callable[[], float] = time.monotonic) -> Iterator[Callable[[Even
         yield _Bar(progress, clock)
 
 
+@contextmanager
+def counted_fits(clock: Callable[[], float] = time.monotonic) -> Iterator[Callable[[int, int], None]]:
+    """Yield what is to be called with the number of fits that are done and of all, first before any is run."""
+    from precisionnet.runner.run import Event
+
+    with fits(clock) as on_event:
+        begun: tuple[float, int] | None = None
+
+        def on_fit(done: int, total: int) -> None:
+            nonlocal begun
+            if begun is None:
+                begun = clock(), done
+                on_event(Event("resumed" if done else "started", done, total))
+                return
+            started, before = begun
+            left = (clock() - started) / max(done - before, 1) * (total - done)
+            on_event(Event("finished", done, total, seconds_left=left))
+
+        yield on_fit
+
+
 def time_left(seconds: float) -> str:
     """'about 3 min left', as precise as a guess deserves."""
     if seconds < 10:

@@ -14,9 +14,15 @@ import pandas as pd
 from precisionnet.cli import console
 from precisionnet.datasets import Dataset, check_target, guess_task, load_table, refuse_unusable
 from precisionnet.datasets.checks import Finding, check_dataset
+from precisionnet.datasets.neuro.formats import OF_REGIONS, recognise
+from precisionnet.datasets.neuro.regions import parse_region
+from precisionnet.datasets.table_files import read_header
 from precisionnet.datasets.validation import MIN_ROWS
-from precisionnet.errors import InputError
+from precisionnet.errors import InputError, some
 from precisionnet.types import TaskName
+
+EVERY_SCAN = {"phase": None, "quality": "any", "scans": "all"}
+"""Of an ADNI table: what is given is predicted."""
 
 
 def read_tables(paths: list[str], loading: dict[str, Any], *, complete_rows: bool = False) -> Dataset:
@@ -47,6 +53,36 @@ def rows_to_fit(
     findings = [*check_dataset(data, kind, missing), *(Finding("note", "loading", note) for note in data.notes)]
     report_findings(findings, strict=strict)
     return data, kind, findings
+
+
+def rows_of_model(
+    paths: list[str], id_column: str | None, names: list[str], *, target: str | None = None, person: str | None = None
+) -> Dataset:
+    """Read a model's columns: by region where the tables hold regions, else as they stand."""
+    headers = [read_header(path) for path in paths]
+    roles: dict[str, Any] = {"id": id_column, "target": target, "person": person}
+    as_written = set(names) <= {name for header in headers for name in header}
+    of_regions = any(recognise(header) in OF_REGIONS for header in headers)
+    if of_regions and any(parse_region(name) is not None for name in names):
+        try:
+            data = named_by_measure(load_table(*paths, **roles, adni=EVERY_SCAN))
+        except InputError:
+            if not as_written:
+                raise
+        else:
+            if set(names) <= set(data.X.columns):
+                return replace(data, X=data.X[names])
+            if not as_written:
+                raise InputError(
+                    f"Table {paths[0]!r} holds {data.measure or 'several measures'} of cortical regions, and the "
+                    f"model's columns ({some(names)}) are not all among them: give tables of what it was fitted on, "
+                    "the same measure and both hemispheres."
+                )
+    if target is not None and as_written and [recognise(header) for header in headers] == ["participants"]:
+        data = load_table(*paths, **roles)  # its rows are named as they were for the fit
+        if set(names) <= set(data.X.columns):
+            return replace(data, X=data.X[names])
+    return load_table(*paths, **roles, features=names, format="table")
 
 
 def report_findings(findings: Sequence[Finding], *, strict: bool = False) -> None:

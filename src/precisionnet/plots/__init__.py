@@ -5,6 +5,7 @@ needed. Draw inside ``styled()``, write with ``to_file`` or ``to_svg``.
 """
 
 from precisionnet.plots.comparison import differences, repeats
+from precisionnet.plots.evidence import evidence_graph, node_bars
 from precisionnet.plots.graph import (
     clustered_order,
     edge_graph,
@@ -21,8 +22,10 @@ __all__ = [
     "confusion",
     "differences",
     "edge_graph",
+    "evidence_graph",
     "frequency_responses",
     "heat_map",
+    "node_bars",
     "predicted_against_true",
     "repeats",
     "roc",

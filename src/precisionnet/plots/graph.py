@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch
-from matplotlib.path import Path as MplPath
 from matplotlib.ticker import MaxNLocator
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from precisionnet.errors import InputError
+from precisionnet.plots.circle import Arc, draw_circle, empty_circle
 from precisionnet.plots.style import (
     DIVERGING,
     INK,
@@ -30,7 +29,6 @@ from precisionnet.plots.style import (
 from precisionnet.types import FloatArray, IndexArray
 
 EDGES_DRAWN = 80
-LABELS_DRAWN = 90
 
 
 def clustered_order(partial: FloatArray) -> IndexArray:
@@ -142,47 +140,22 @@ def edge_graph(partial: FloatArray, names: Sequence[str], most: int = EDGES_DRAW
     1
     """
     partial = _partial_correlations(partial, names)
-    names = without_common_ending(names)
-    figure, (axes,) = new_figure(8.4, 8.4)
-    axes.set_axis_off()
-    axes.set(aspect="equal", xlim=(-1.7, 1.7), ylim=(-1.7, 1.7))
     rows, cols = np.nonzero(np.triu(partial, k=1))
+    figure, axes = empty_circle("" if len(rows) else "The graph has no edges.")
     if len(rows) == 0:
-        axes.text(0.0, 0.0, "The graph has no edges.", ha="center", va="center", color=MUTED)
         return figure
     strength = np.abs(partial[rows, cols])
     drawn = np.argsort(strength)[::-1][:most][::-1]  # the strongest last, on top
     rows, cols, strength = rows[drawn], cols[drawn], strength[drawn] / strength.max()
-    order = clustered_order(partial)
-    if len(names) > LABELS_DRAWN:  # only the columns that have an edge to show
-        order = order[np.isin(order, np.union1d(rows, cols))]
-    angle = np.full(len(names), np.nan)
-    angle[order] = np.pi / 2 - 2.0 * np.pi * np.arange(len(order)) / len(order)
-    place = np.column_stack([np.cos(angle), np.sin(angle)])
-    for i, j, share in zip(rows, cols, strength, strict=True):
-        middle = 0.5 * (place[i] + place[j])
-        bend = middle * (0.35 if np.linalg.norm(middle) < 0.9 else 0.8)
-        color = POSITIVE if partial[i, j] > 0 else NEGATIVE
-        arc = MplPath([place[i], bend, place[j]], [MplPath.MOVETO, MplPath.CURVE3, MplPath.CURVE3])
-        axes.add_patch(PathPatch(arc, fill=False, color=color, linewidth=0.5 + 3.0 * share, alpha=0.25 + 0.6 * share))
-    axes.scatter(place[order, 0], place[order, 1], s=22, color=INK, linewidth=0, zorder=3)
-    size = float(np.clip(520.0 / len(order), 5.5, 10.0))
-    for i in order:
-        degrees, left = np.degrees(angle[i]), place[i, 0] < -1e-9
-        axes.text(
-            1.04 * place[i, 0],
-            1.04 * place[i, 1],
-            short(names[int(i)], 26),
-            rotation=degrees + 180 if left else degrees,
-            rotation_mode="anchor",
-            ha="right" if left else "left",
-            va="center",
-            fontsize=size,
-        )
+    arcs = [
+        Arc(int(i), int(j), POSITIVE if partial[i, j] > 0 else NEGATIVE, 0.5 + 3.0 * share, 0.25 + 0.6 * share)
+        for i, j, share in zip(rows, cols, strength, strict=True)
+    ]
+    draw_circle(axes, names, clustered_order(partial), arcs)
     axes.plot([], [], color=POSITIVE, linewidth=3, label="positive partial correlation")
     if (partial[rows, cols] < 0).any():
         axes.plot([], [], color=NEGATIVE, linewidth=3, label="negative")
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, -0.04), ncols=2)
+    figure.legend(loc="outside lower center", ncols=2)
     return figure
 
 

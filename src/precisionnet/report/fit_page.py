@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from markupsafe import Markup
 
@@ -13,14 +14,17 @@ from precisionnet import plots
 from precisionnet.datasets.checks import Finding
 from precisionnet.estimators.checks import column_names
 from precisionnet.evaluation import METRIC_LABELS, HoldOut
+from precisionnet.evidence import EdgeInference
 from precisionnet.parameters import PARAMETERS
 from precisionnet.plots.graph import EDGES_DRAWN
 from precisionnet.precision import partial_correlations
+from precisionnet.report.data_graph import LEVEL, edges_with_sureness, q_text
 from precisionnet.report.page import Picture, template
 from precisionnet.types import FloatArray
 from precisionnet.versions import versions
 
 EDGES_SHOWN = 30
+TASK_SHOWN = 8
 GRID_POINTS = 200
 METHOD_SENTENCES = {
     "joint": "the sparse precision matrix was learned together with the network",
@@ -31,7 +35,13 @@ METHOD_SENTENCES = {
 }
 
 
-def render(result: HoldOut, source: str, created: str, findings: Sequence[Finding] = ()) -> str:
+def render(
+    result: HoldOut,
+    source: str,
+    created: str,
+    findings: Sequence[Finding] = (),
+    data_graph: EdgeInference | None = None,
+) -> str:
     """Return one self-contained HTML page about a fit: scores, graph, spectrum, training and every parameter.
 
     Parameters
@@ -44,6 +54,9 @@ def render(result: HoldOut, source: str, created: str, findings: Sequence[Findin
         Date to show.
     findings : sequence of Finding, default=()
         What the checks of the table found.
+    data_graph : EdgeInference, default=None
+        Evidence for the edges of the data's graph. Edges that cannot be told from chance are then drawn pale; without
+        it the page says that no edge carries a certainty.
 
     Returns
     -------
@@ -61,7 +74,7 @@ def render(result: HoldOut, source: str, created: str, findings: Sequence[Findin
     True
     """
     model = result.model
-    edges = model.to_edge_frame()
+    edges = _judged_edges(model, data_graph)
     n = int(model.n_features_in_)
     return template("report.html.j2").render(
         result=result,
@@ -74,8 +87,15 @@ def render(result: HoldOut, source: str, created: str, findings: Sequence[Findin
         method_sentence=METHOD_SENTENCES[model.method],
         scores=_score_rows(result),
         labels=[METRIC_LABELS[name] for name in result.scores.columns],
-        figures=_figures(result),
+        figures=_figures(result, None if data_graph is None else edges),
         edges=edges.head(EDGES_SHOWN),
+        judged=data_graph,
+        n_sure=int(edges["sure"].sum()),
+        level=LEVEL,
+        q_text=q_text,
+        task_nodes=_task_nodes(model),
+        task_edges=_task_edges(model),
+        signed=len(getattr(model, "classes_", ())) < 3,
         edges_drawn=EDGES_DRAWN,
         n_edges=len(edges),
         n_pairs=n * (n - 1) // 2,
@@ -149,7 +169,31 @@ def _score_rows(result: HoldOut) -> list[tuple[str, list[str], bool]]:
     ]
 
 
-def _figures(result: HoldOut) -> dict[str, Picture]:
+def _judged_edges(model: Any, data_graph: EdgeInference | None) -> pd.DataFrame:
+    """Return the edges of the sparse graph, strongest first, with whether and how far they are told from chance."""
+    edges = model.to_edge_frame()
+    if data_graph is None:
+        return edges.assign(sure=False, q_value=np.nan)
+    known = edges_with_sureness(data_graph)[["source", "target", "q_value", "sure"]]
+    return edges.merge(known, how="left", on=["source", "target"], validate="one_to_one")
+
+
+def _task_nodes(model: Any) -> list[tuple[str, float]]:
+    values = model.task_nodes_
+    order = np.argsort(-np.abs(values), kind="stable")[:TASK_SHOWN]
+    names = column_names(model)
+    return [(names[int(i)], float(values[i])) for i in order]
+
+
+def _task_edges(model: Any) -> list[tuple[str, str, float]]:
+    """Return the strongest pairs among the edges of the sparse graph."""
+    names, graph = column_names(model), model.task_graph_
+    rows, cols = np.nonzero(np.triu(model.precision_, k=1))
+    order = np.argsort(-np.abs(graph[rows, cols]), kind="stable")[:TASK_SHOWN]
+    return [(names[int(rows[k])], names[int(cols[k])], float(graph[rows[k], cols[k]])) for k in order]
+
+
+def _figures(result: HoldOut, judged: pd.DataFrame | None) -> dict[str, Picture]:
     model, said = result.model, result.predictions
     names = column_names(model)
     partial = partial_correlations(model.precision_)
@@ -163,7 +207,12 @@ def _figures(result: HoldOut) -> dict[str, Picture]:
                 f"{metric} by epoch, the distance between the two matrices, and the exact zeros.",
             ),
             "heat_map": (plots.heat_map(partial, names), "Partial correlations between all columns, clustered."),
-            "graph": (plots.edge_graph(partial, names), "The strongest edges of the learned graph."),
+            "graph": (
+                plots.edge_graph(partial, names)
+                if judged is None
+                else plots.evidence_graph(judged, names, value="partial_correlation", most_unsure=EDGES_DRAWN),
+                "The strongest edges of the data's graph.",
+            ),
             "spectrum": (
                 plots.spectrum(model.precision_, model.task_precision_, model.method == "vnn"),
                 f"Eigenvalues of the sparse and of the task-aware matrix{' (mean of all networks)' if many else ''}.",

@@ -1,0 +1,159 @@
+"""Graphs and columns with how sure each of them is: what is beyond chance in colour, the rest pale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from precisionnet.errors import InputError
+from precisionnet.plots.circle import Arc, draw_circle, empty_circle
+from precisionnet.plots.graph import EDGES_DRAWN, clustered_order
+from precisionnet.plots.style import GRID, MUTED, NEGATIVE, POSITIVE, new_figure, short, without_common_ending
+from precisionnet.types import FloatArray, IndexArray
+
+UNSURE_DRAWN = 25
+SIGNS = ("beyond chance, positive", "beyond chance, negative")
+PALE = "#b8c1cc"
+BARS = 25
+
+
+def evidence_graph(
+    edges: pd.DataFrame,
+    names: Sequence[str],
+    *,
+    value: str,
+    sure: str = "sure",
+    most: int = EDGES_DRAWN,
+    most_unsure: int = UNSURE_DRAWN,
+    signs: tuple[str, str] = SIGNS,
+) -> Figure:
+    """Draw the edges that are beyond chance in colour, and some of the others pale, thin and behind them.
+
+    Parameters
+    ----------
+    edges : DataFrame
+        One row per edge with ``source``, ``target`` and the columns that ``value`` and ``sure`` name.
+    names : sequence of str
+        Names of all columns.
+    value : str
+        Column with the edge's signed size. Widths are relative to the largest one shown.
+    sure : str, default="sure"
+        Column that says whether the edge is beyond chance.
+    most : int, default=80
+        Edges beyond chance to draw at most, the largest ones.
+    most_unsure : int, default=25
+        Other edges to draw at most, the largest ones.
+    signs : tuple of two str, default=("beyond chance, positive", "beyond chance, negative")
+        What the legend says of the two signs.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from precisionnet.plots import evidence_graph
+    >>> edges = pd.DataFrame(
+    ...     {"source": ["a", "a"], "target": ["b", "c"], "effect": [0.4, -0.1], "sure": [True, False]}
+    ... )
+    >>> len(evidence_graph(edges, ["a", "b", "c"], value="effect").axes[0].patches)
+    2
+    """
+    places = {name: place for place, name in enumerate(names)}
+    if not set(edges["source"]).union(edges["target"]) <= set(places):
+        raise InputError("An edge has an end that is not among the names: give the names of all columns.")
+    ordered = edges.loc[edges[value].abs().sort_values(ascending=False, kind="stable").index]
+    certain, others = (ordered[ordered[sure]].head(most), ordered[~ordered[sure]].head(most_unsure))
+    figure, axes = empty_circle("" if len(ordered) else "There is no edge to draw.")
+    if len(ordered) == 0:
+        return figure
+    largest = float(certain[value].abs().max()) if len(certain) else 1.0
+    arcs = [
+        Arc(places[row["source"]], places[row["target"]], PALE, 0.6, 0.8)
+        for row in others.iloc[::-1].to_dict("records")
+    ]
+    for row in certain.iloc[::-1].to_dict("records"):  # the strongest last, on top
+        share = abs(row[value]) / (largest or 1.0)
+        color = POSITIVE if row[value] > 0 else NEGATIVE
+        arcs.append(Arc(places[row["source"]], places[row["target"]], color, 0.9 + 2.6 * share, 0.35 + 0.5 * share))
+    draw_circle(axes, names, _order(pd.concat([certain, others]), places, value), arcs)
+    if (certain[value] > 0).any():
+        axes.plot([], [], color=POSITIVE, linewidth=3, label=signs[0])
+    if (certain[value] < 0).any():
+        axes.plot([], [], color=NEGATIVE, linewidth=3, label=signs[1])
+    if len(others):
+        axes.plot([], [], color=PALE, linewidth=1.2, label="not told from chance")
+    figure.legend(loc="outside lower center", ncols=3)
+    return figure
+
+
+def node_bars(nodes: pd.DataFrame, *, value: str, low: str, high: str, sure: str = "sure", label: str = "") -> Figure:
+    """Draw the columns with the largest values as bars with intervals, those not beyond chance pale.
+
+    Parameters
+    ----------
+    nodes : DataFrame
+        One row per column with ``node`` and the columns that the other parameters name; ``direction`` gives the
+        colour where it is there.
+    value : str
+        Column with the length of the bars.
+    low : str
+        Column with the interval's lower end.
+    high : str
+        Column with the interval's upper end.
+    sure : str, default="sure"
+        Column that says whether the value is beyond chance.
+    label : str, default=""
+        What the axis says.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from precisionnet.plots import node_bars
+    >>> nodes = pd.DataFrame({"node": ["a", "b"], "size": [1.0, 2.0], "low": [0.5, 0.0], "high": [1.5, 4.0]})
+    >>> len(node_bars(nodes.assign(sure=[True, False]), value="size", low="low", high="high").axes[0].patches)
+    2
+    """
+    short_names = dict(zip(nodes["node"], without_common_ending([str(name) for name in nodes["node"]]), strict=True))
+    shown = nodes.sort_values([sure, value], ascending=False, kind="stable").head(BARS).iloc[::-1]
+    size, place = shown[value].to_numpy(dtype=float), np.arange(len(shown))
+    direction = shown["direction"].to_numpy() if "direction" in shown else np.ones(len(shown))
+    certain = shown[sure].to_numpy(dtype=bool)
+    colors = [(POSITIVE if d >= 0 else NEGATIVE) if c else PALE for c, d in zip(certain, direction, strict=True)]
+    figure, (axes,) = new_figure(7.6, 1.3 + 0.26 * len(shown))
+    axes.barh(place, size, color=colors, height=0.68)
+    reach: FloatArray = np.vstack([size - shown[low].to_numpy(dtype=float), shown[high].to_numpy(dtype=float) - size])
+    axes.errorbar(size, place, xerr=np.maximum(reach, 0.0), fmt="none", ecolor=MUTED, elinewidth=1, capsize=2)
+    axes.set_yticks(place, [short(short_names[name], 30) for name in shown["node"]], fontsize=9)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(False, axis="y")
+    axes.grid(True, axis="x", color=GRID)
+    axes.set_xlabel(label)
+    axes.set_ylim(-0.6, len(shown) - 0.4)
+    for color, text, there in (
+        (POSITIVE, "beyond chance, prediction rises", (certain & (direction >= 0)).any()),
+        (NEGATIVE, "beyond chance, prediction falls", (certain & (direction < 0)).any()),
+        (PALE, "not told from chance", (~certain).any()),
+    ):
+        if there:
+            axes.plot([], [], color=color, linewidth=6, label=text)
+    figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+    return figure
+
+
+def _order(edges: pd.DataFrame, places: dict[str, int], value: str) -> IndexArray:
+    """Return an order in which joined columns stand side by side."""
+    size = np.zeros((len(places), len(places)))
+    first, second = (edges[name].map(places).to_numpy() for name in ("source", "target"))
+    size[first, second] = size[second, first] = edges[value].abs().to_numpy()
+    return clustered_order(size / max(float(size.max()), 1e-300))
