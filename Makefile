@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PRECISIONNET_DATA ?= $(wildcard $(abspath ../shared/data))
 export PRECISIONNET_DATA
 
-.PHONY: setup demo test test-other-kernels test-slow test-all test-browser lint format docs results experiments figures bench-precision bench-grid bench-train bench-files accuracy study-recipe clean
+.PHONY: setup demo test test-other-kernels test-slow test-all test-browser lint format docs results experiments figures bench-precision bench-grid bench-train bench-files evidence accuracy study-recipe clean
 
 setup: $(READY)
 
@@ -94,6 +94,14 @@ bench-train: $(READY)
 # A model that is saved over and over: killed, and read beside writers; and what predict needs. About ten minutes.
 bench-files: $(READY)
 	$(BIN)/python -m benchmarks.files.run
+
+# Simulations and cohorts behind what the evidence claims; about two hours on two quiet cores, goes on where it was.
+evidence: $(READY)
+	@test -n "$(PRECISIONNET_DATA)" || { echo "set PRECISIONNET_DATA to the folder of real tables"; exit 2; }
+	$(BIN)/python -m benchmarks.evidence.coverage --out results/evidence/coverage.csv
+	$(BIN)/python -m benchmarks.evidence.groups --out results/evidence/groups.csv
+	for what in synthetic cohorts time; do OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.evidence.task $$what --out results/evidence/task_$$what.csv || exit 1; done
+	$(BIN)/python -m benchmarks.evidence.page
 
 # The solver beside its peers, one thread, nothing else running; about half an hour.
 bench-precision: $(READY)

@@ -1,0 +1,1 @@
+"""Simulations of what ``precisionnet.evidence`` claims: coverage, false alarms and power."""
