@@ -3,8 +3,8 @@
     python -m benchmarks.train.touched [--list]
 
 Counts the distinct functions of ``src/precisionnet`` that are entered, and the files they stand in, on rows of
-ABIDE's size. Compiled kernels do not show, and what Python makes itself (comprehensions, lambdas, the methods of data
-classes) is not counted.
+ABIDE's size. What Python makes itself (comprehensions, lambdas, the methods of data classes) and the solver's compiled
+kernels are not counted.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
+
+from numba.core.dispatcher import Dispatcher
 
 import precisionnet
 from benchmarks.train.task import the_task
@@ -57,9 +59,13 @@ def functions_entered(run: Callable[[], Any]) -> set[tuple[str, int, str]]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("precisionnet.")]
+    kernels = {
+        one.py_func.__code__ for module in modules for one in vars(module).values() if isinstance(one, Dispatcher)
+    }
     return {
         (str(Path(code.co_filename).relative_to(PACKAGE)), code.co_firstlineno, code.co_qualname)
-        for code in seen
+        for code in seen - kernels
         if code.co_filename.startswith(f"{PACKAGE}/") and not code.co_name.startswith("<")
     }
 

@@ -43,18 +43,36 @@ class _Owner:
         self._limits: Any = None
         self._torch_before: int | None = None
 
+    def begin(self, count: int, torch_count: int | None) -> None:
+        """Set the counts for the first user."""
+        self._count, self._torch_before = count, torch_count
+        found = get_cached_controller() if get_cached_controller is not None else ThreadpoolController()
+        self._libraries = found.select(user_api="blas")  # without OpenMP, whose count is set by way of torch
+        _take_control(self._libraries)
+        self._limits = self._libraries.limit(limits=count)
+
+    def end(self) -> None:
+        """Restore them after the last one."""
+        _take_control(self._libraries)
+        self._limits.restore_original_limits()
+        _take_control(self._libraries)  # release it, so that any thread may set it
+        self._changed.notify_all()
+
     @contextmanager
     def hold(self, count: int, *, wait: bool) -> Iterator[None]:
         nested = getattr(self._mine, "depth", 0) > 0
+        torch = sys.modules.get("torch")
         with self._changed:
             if wait and not nested:
                 self._changed.wait_for(lambda: not self._users or self._count == count)
+            mine = None if torch is None else torch.get_num_threads()
             if not self._users:
-                self._begin(count)
+                self.begin(count, mine)
             self._users += 1
-            if not nested:
-                self._mine.before = self._torch_of_this_thread()
-            _set_torch_threads(self._count)
+            if not nested:  # a new thread has inherited the count that is held
+                self._mine.before = self._torch_before if mine == self._count else mine
+            if torch is not None:  # also where OpenMP has this count already: MKL, which torch sets, may have another
+                torch.set_num_threads(self._count)
         self._mine.depth = getattr(self._mine, "depth", 0) + 1
         try:
             yield
@@ -63,36 +81,13 @@ class _Owner:
             with self._changed:
                 self._users -= 1
                 if not self._users:
-                    self._end()
-                if not nested and self._mine.before is not None:
-                    _set_torch_threads(self._mine.before)
-
-    def _begin(self, count: int) -> None:
-        self._count = count
-        self._torch_before = _torch_threads()
-        self._libraries = _blas_libraries()
-        _take_control(self._libraries)
-        self._limits = self._libraries.limit(limits=count)
-
-    def _end(self) -> None:
-        _take_control(self._libraries)
-        self._limits.restore_original_limits()
-        _take_control(self._libraries)  # release it, so that any thread may set it
-        self._changed.notify_all()
-
-    def _torch_of_this_thread(self) -> int | None:
-        """Return its count before the block; a new thread has inherited the one that is held."""
-        count = _torch_threads()
-        return self._torch_before if count == self._count else count
+                    self.end()
+                torch = sys.modules.get("torch")  # it may have been imported inside the block
+                if not nested and self._mine.before is not None and torch is not None:
+                    torch.set_num_threads(self._mine.before)
 
 
 _OWNER = _Owner()
-
-
-def _blas_libraries() -> ThreadpoolController:
-    """Return what controls the BLAS libraries that are loaded, without OpenMP, whose count is set by way of torch."""
-    found = get_cached_controller() if get_cached_controller is not None else ThreadpoolController()
-    return found.select(user_api="blas")
 
 
 def _take_control(libraries: ThreadpoolController) -> None:
@@ -142,14 +137,3 @@ def limited_threads(count: int, *, wait: bool = True) -> Iterator[None]:
     """
     with _OWNER.hold(1 if _OWNER.forked else count, wait=wait):
         yield
-
-
-def _torch_threads() -> int | None:
-    torch = sys.modules.get("torch")
-    return None if torch is None else torch.get_num_threads()
-
-
-def _set_torch_threads(count: int) -> None:
-    torch = sys.modules.get("torch")
-    if torch is not None:  # also where OpenMP has this count already: MKL, which torch sets as well, may have another
-        torch.set_num_threads(count)

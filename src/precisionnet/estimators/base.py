@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from torch import nn
 
-from precisionnet.arguments import check_switch
 from precisionnet.errors import InputError, shown
 from precisionnet.estimators.attributes import FittedAttributes
 from precisionnet.estimators.fitted import Fitted
@@ -157,12 +156,12 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
             The fitted estimator.
         """
         before = self.__dict__.pop("_fitted", None)  # a fit that fails leaves no model, and none of another table
-        settings, data = self._prepared(X, y, sample_weight, X_val=X_val, y_val=y_val, groups=groups)
+        settings, data, callbacks = self._prepared(X, y, sample_weight, X_val=X_val, y_val=y_val, groups=groups)
         self._fitted = train(
             data,
             settings,
             network=self.network,
-            callbacks=self._callbacks(),
+            callbacks=callbacks,
             n_jobs=self.n_jobs,
             resume=before if self.warm_start else None,
         )
@@ -207,12 +206,12 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         TrainingRun
             To be advanced.
         """
-        settings, data = self._prepared(X, y, None, X_val=X_val, y_val=y_val, groups=groups)
+        settings, data, callbacks = self._prepared(X, y, None, X_val=X_val, y_val=y_val, groups=groups)
         return TrainingRun(
             data,
             settings,
             network=self.network,
-            callbacks=self._callbacks(),
+            callbacks=callbacks,
             n_jobs=self.n_jobs,
             resume=resume,
             cache=cache,
@@ -235,7 +234,10 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         self._fitted = fitted
         return self
 
-    def _prepared(self, X: Any, y: Any, sample_weight: Any, **rows: Any) -> tuple[Settings, TrainingData]:
+    def _prepared(
+        self, X: Any, y: Any, sample_weight: Any, **rows: Any
+    ) -> tuple[Settings, TrainingData, list[Callback]]:
+        """Check every parameter, those that are no settings one by one, and prepare the rows."""
         settings = self.settings
         if self.network is not None and (not callable(self.network) or isinstance(self.network, nn.Module)):
             raise InputError(
@@ -245,25 +247,23 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         n_jobs: Any = self.n_jobs
         if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
             raise InputError(f"n_jobs must be a whole number other than 0, or None, got {shown(n_jobs)}.")
-        check_switch("warm_start", self.warm_start)
+        if not isinstance(self.warm_start, bool | np.bool_):
+            raise InputError(f"warm_start must be True or False, got {self.warm_start!r}.")
         verbose: Any = self.verbose
         if not isinstance(verbose, Integral | np.bool_):
             raise InputError(f"verbose must be True, False or a whole number, got {shown(verbose)}.")
-        fraction = settings.validation_fraction
-        if rows["X_val"] is not None and fraction != BY_NAME["validation_fraction"].of(settings.recipe):
-            raise InputError(f"validation_fraction={fraction:g} has no effect where X_val is given: leave one out.")
-        with limited_threads(1):
-            data = prepare(self, self._task, settings, X, y, sample_weight, random_state=self.random_state, **rows)
-        return settings, data
-
-    def _callbacks(self) -> list[Callback]:
         if callable(self.callbacks):
             raise InputError("callbacks must be a list of functions: put the one function into a list.")
         callbacks = list(self.callbacks or ())
         wrong = [callback for callback in callbacks if not callable(callback)]
         if wrong:
             raise InputError(f"callbacks must be functions of one argument, the epoch's row, got {wrong[0]!r}.")
-        return [*callbacks, _print_row] if self.verbose else callbacks
+        fraction = settings.validation_fraction
+        if rows["X_val"] is not None and fraction != BY_NAME["validation_fraction"].of(settings.recipe):
+            raise InputError(f"validation_fraction={fraction:g} has no effect where X_val is given: leave one out.")
+        with limited_threads(1):
+            data = prepare(self, self._task, settings, X, y, sample_weight, random_state=self.random_state, **rows)
+        return settings, data, [*callbacks, _print_row] if verbose else callbacks
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -143,7 +143,7 @@ class PolynomialFilter(nn.Module):
         """
         product = torch.addmm if taps.ndim == 2 else torch.baddbmm
         output = product(offset.unsqueeze(-1), weight.mT, taps)
-        return output.unflatten(-1, shape).transpose(-3, -1)
+        return output.view(*output.shape[:-1], *shape).transpose(-3, -1)
 
     def _horner(self, x: Tensor, shift: Tensor) -> Tensor:
         signals = x.transpose(-3, -1)
@@ -153,9 +153,9 @@ class PolynomialFilter(nn.Module):
         output = coefficients[-1] @ flat
         product = torch.addmm if flat.ndim == 2 else torch.baddbmm
         for coefficient in reversed(coefficients[:-1]):
-            shifted = shift.unsqueeze(-3) @ output.unflatten(-1, shape)
+            shifted = shift.unsqueeze(-3) @ output.view(*output.shape[:-1], *shape)
             output = product(shifted.flatten(-2), coefficient, flat)
-        return output.unflatten(-1, shape).transpose(-3, -1)
+        return output.view(*output.shape[:-1], *shape).transpose(-3, -1)
 
     def _check(self, x: Tensor, shift: Tensor) -> None:
         if x.ndim < 3 or x.shape[-1] != self.in_features:
