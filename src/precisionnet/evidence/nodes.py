@@ -14,9 +14,9 @@ Regime: a graph whose edges are given; which pairs are edges at all is told by p
 this differs from the textbook's resampling of rows with replacement: that leaves 63 % of the rows, and the inverse of
 their covariance is far noisier than that of T rows unless T is many times N (El Karoui and Purdom 2018).
 
-**Stability**: the stability coefficient (Epskamp, Borsboom and Fried 2018) is the largest share of people that can be dropped such
-that the node strengths of those who stay correlate at least 0.7 with those of all, in at least 95 % of the draws. The
-graph of those who stay is inferred anew, its edges chosen anew.
+**Stability**: the coefficient of Epskamp, Borsboom and Fried (2018) is the largest share of people that can be dropped
+such that the node strengths of those who stay correlate at least 0.7 with those of all, in at least 95 % of the draws.
+The graph of those who stay is inferred anew, its edges chosen anew.
 
 **Predictability**: how well a node is predicted by the others, the adjusted R2 of least squares.
 
