@@ -131,7 +131,8 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         "n_members",
         8,
-        "Networks whose mean is the prediction; they share the table and differ in first weights and rows left out.",
+        "Networks whose mean is the prediction; they share the table and differ in first weights and rows left out. Of "
+        "several kinds half as many of each.",
         int,
         low=1,
         high=1000,
@@ -167,11 +168,13 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         "readout",
-        "both",
-        "mean (node average: the graph does the work), mlp (a weight for every node), both (half of the members each), "
-        "average (plain mean of nodes and features, nothing learnt).",
+        "several",
+        "several (members of several kinds: both readouts, one layer and two, and a linear one, weighted by the rows "
+        "that they left out; both where n_layers, a list per layer or fewer than four members are given), mean (node "
+        "average: the graph does the work), mlp (a weight for every node), both (half of the members each), average "
+        "(plain mean of nodes and features, nothing learnt).",
         str,
-        choices=("mean", "mlp", "both", "average"),
+        choices=("several", "mean", "mlp", "both", "average"),
         paper="mlp",
         of_network=True,
     ),
@@ -184,7 +187,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         closed="both",
         paper=64,
         of_network=True,
-        needs=({"readout": ("mean", "mlp", "both")},),
+        needs=({"readout": ("several", "mean", "mlp", "both")},),
     ),
     Parameter(
         "batch_norm", True, "Normalise the features of each layer over samples and nodes.", bool, of_network=True

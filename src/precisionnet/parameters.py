@@ -12,6 +12,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 from precisionnet.errors import InputError
+from precisionnet.kinds import FEWEST_MEMBERS, SEVERAL, Kind
 from precisionnet.parameter_table import BY_NAME, FROM_GLASSO, LEARNED, PARAMETERS, RECIPES, Parameter
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Settings:
     n_layers: int
     n_filters: int | Sequence[int]
     order: int | Sequence[int]
-    readout: Literal["mean", "mlp", "both", "average"]
+    readout: Literal["several", "mean", "mlp", "both", "average"]
     readout_width: int
     batch_norm: bool
     activation: str
@@ -84,10 +85,19 @@ class Settings:
         return round((1.0 + polish) * self.max_epochs)
 
     @property
-    def readouts(self) -> list[str]:
-        """Each member's readout; with ``both`` the first half averages over the nodes and the second flattens them."""
+    def n_folds(self) -> int:
+        """Into how many parts rows are dealt; each is left out by one member, or by one of every kind."""
+        return self.n_members // 2 if self.readout == "several" else self.n_members
+
+    @property
+    def members(self) -> list[tuple[Kind, int]]:
+        """Kind and fold of every network that is trained; linear ones are solved afterwards."""
         n = self.n_members
-        return ["mean"] * (n - n // 2) + ["mlp"] * (n // 2) if self.readout == "both" else [self.readout] * n
+        if self.readout == "several":
+            return [(kind, fold) for kind in SEVERAL if not kind.linear for fold in range(self.n_folds)]
+        # With "both" the first half averages over the nodes and the second flattens them.
+        readouts = ["mean"] * (n - n // 2) + ["mlp"] * (n // 2) if self.readout == "both" else [self.readout] * n
+        return [(Kind(readout, readout), fold) for fold, readout in enumerate(readouts)]
 
     @property
     def widest(self) -> int:
@@ -129,12 +139,12 @@ def settings_of(
     InputError
         One sentence for every value that is out of range, or that was set and has no effect.
     """
-    values = settled(parameters)
     given = {p.name: parameters.get(p.name, p.initial) for p in PARAMETERS}
-    wrong = [
-        f"{name_of(p.name)} {found}." for p in PARAMETERS if (found := p.complaint(given[p.name])) is not None
-    ] or _without_effect(values, task, own_network, name_of)
-    wrong = wrong or _contradictions(values, name_of)
+    wrong = [f"{name_of(p.name)} {found}." for p in PARAMETERS if (found := p.complaint(given[p.name])) is not None]
+    if not wrong:
+        values = settled(parameters, own_network=own_network)
+        was_set = {name for name, value in given.items() if value is not None}
+        wrong = _without_effect(values, was_set, task, own_network, name_of) or _contradictions(values, name_of)
     if wrong:
         raise InputError(" ".join(wrong))
     plain: dict[str, Any] = {}
@@ -148,21 +158,34 @@ def settings_of(
     return Settings(**plain | {"n_layers": len(listed[0])} if listed else plain)
 
 
-def settled(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every parameter's value, not checked: what is set, and the recipe's where nothing is."""
+def settled(parameters: Mapping[str, Any], *, own_network: bool = False) -> dict[str, Any]:
+    """Return every parameter's value, not checked: what is set, and the recipe's where nothing is.
+
+    Members are of several kinds where nothing says how many layers they have, or that they are few.
+    """
     recipe = parameters.get("recipe", BY_NAME["recipe"].default)
     given = {p.name: parameters.get(p.name, p.initial) for p in PARAMETERS}
-    return {p.name: p.of(recipe) if p.by_recipe and given[p.name] is None else given[p.name] for p in PARAMETERS}
+    values = {p.name: p.of(recipe) if p.by_recipe and given[p.name] is None else given[p.name] for p in PARAMETERS}
+    if given["readout"] is None and values["readout"] == "several" and (own_network or _unlike_several(values)):
+        values["readout"] = "both"
+    return values
+
+
+def _unlike_several(values: Mapping[str, Any]) -> list[str]:
+    """Which parameters have values that an ensemble of several kinds cannot have."""
+    found = [name for name in ("n_filters", "order") if not isinstance(values[name], Integral)]
+    found += ["n_layers"] if values["n_layers"] != BY_NAME["n_layers"].default else []
+    return found + (["n_members"] if values["n_members"] < FEWEST_MEMBERS else [])
 
 
 def _without_effect(
-    values: Mapping[str, Any], task: TaskName, own_network: bool, name_of: Callable[[str], str]
+    values: Mapping[str, Any], was_set: set[str], task: TaskName, own_network: bool, name_of: Callable[[str], str]
 ) -> list[str]:
     """Complain of every parameter that was set away from its default and changes nothing."""
     known = {**values, "task": task}
     found = []
     for p in PARAMETERS:
-        if values[p.name] == p.of(values["recipe"]):
+        if p.name not in was_set or values[p.name] == p.of(values["recipe"]):
             continue
         name = f"{name_of(p.name)}={values[p.name]!r}"
         if p.of_network and own_network:
@@ -181,6 +204,14 @@ def _setting(name: str, allowed: tuple[Any, ...]) -> str:
 
 def _contradictions(values: Mapping[str, Any], name_of: Callable[[str], str]) -> list[str]:
     """Complain of values that are right one by one and cannot be had together."""
+    if values["readout"] == "several" and values["recipe"] != "standard":
+        return [f"{name_of('readout')}='several' is for {name_of('recipe')}='standard': leave one of them out."]
+    if values["readout"] == "several" and (unlike := _unlike_several(values)):
+        listed = " and ".join(f"{name_of(name)}={values[name]!r}" for name in unlike)
+        return [
+            f"{name_of('readout')}='several' has networks of one layer and of two, {FEWEST_MEMBERS} members at least: "
+            f"leave out {listed}, or set {name_of('readout')}='both'."
+        ]
     lengths = {
         name_of(name): len(values[name]) for name in ("n_filters", "order") if not isinstance(values[name], Integral)
     }

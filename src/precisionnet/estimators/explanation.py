@@ -40,6 +40,7 @@ from torch import Tensor
 
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.targets import ClassTarget, NumberTarget
+from precisionnet.kinds import SEVERAL
 from precisionnet.linalg import symmetrize
 from precisionnet.precision.covariance import oas_share, sample_precision, shrink, to_correlation
 from precisionnet.threads import limited_threads
@@ -124,7 +125,9 @@ def contributions(fitted: Fitted, X: FloatArray) -> tuple[FloatArray, FloatArray
     x, center = fitted.scaler.transform(X), fitted.center
     step = x - center
     values, vectors = np.linalg.eigh(fitted.covariance)
-    noise = fitted.settings.input_noise**2
+    share = {kind.name: kind.noise for kind in SEVERAL}  # kinds that are trained with less noise
+    noise = sum(weight * share.get(kind, 1.0) ** 2 for kind, weight in fitted.kind_weights.items())
+    noise *= fitted.settings.input_noise**2
     # Where the columns vary less than the noise, how much less is not known: no direction is more than doubled.
     mixing = np.eye(fitted.n_features) + (vectors * (noise / np.maximum(values, max(noise, TINY)))) @ vectors.T
     seen = np.linalg.solve(mixing, step.T).T
@@ -165,13 +168,13 @@ def _mean_gradients(fitted: Fitted, x: FloatArray) -> Iterator[tuple[slice, Floa
             rows = slice(begin, min(begin + step, len(x)))
             leaf = torch.from_numpy(x[rows]).unsqueeze(-1).requires_grad_()
             total: Tensor | None = None
-            for network, shift in zip(fitted.networks, shifts, strict=True):
+            for network, shift, share in zip(fitted.networks, shifts, fitted.member_weights, strict=True):
                 outputs = network(leaf, shift)
                 outputs = outputs[:, 1:] - outputs[:, :1] if two_classes else outputs
-                found = torch.stack([_gradient(output, leaf) for output in outputs.unbind(-1)])
+                found = share * torch.stack([_gradient(output, leaf) for output in outputs.unbind(-1)])
                 total = found if total is None else total + found
             assert total is not None
-            yield rows, total.numpy() * (unit / len(fitted.networks))
+            yield rows, total.numpy() * unit
 
 
 def _gradient(output: Tensor, leaf: Tensor) -> Tensor:

@@ -84,6 +84,12 @@ class Fitted:
         What these are divided by.
     networks : tuple of nn.Module
         One network per member: float64, evaluation mode, on the CPU.
+    member_kinds : tuple of str
+        Kind of each network.
+    member_folds : ndarray of shape (n_members,)
+        Which fold each network left out.
+    member_weights : ndarray of shape (n_members,)
+        How much each network counts in the prediction; they sum to one.
     l1_penalty : float
         The penalty that was used.
     spectral_bound : float
@@ -103,7 +109,7 @@ class Fitted:
     calibration : Calibration or None
         Errors that intervals are made of; None where no rows were kept from training.
     folds : tuple of ndarray
-        Training rows that each member left out.
+        Training rows of each fold; the networks of a fold have left them out.
     rows_hash : str
         Hash of the training rows: folds are reused by a warm start on the same rows only.
     """
@@ -122,6 +128,9 @@ class Fitted:
     member_matrices: FloatArray
     scale: float
     networks: tuple[nn.Module, ...]
+    member_kinds: tuple[str, ...]
+    member_folds: IndexArray
+    member_weights: FloatArray
     l1_penalty: float
     spectral_bound: float
     history: pd.DataFrame
@@ -199,11 +208,25 @@ class Fitted:
         return result
 
     def mean_output(self, X: Rows) -> FloatArray:
-        """Return the members' mean output, (n_samples, n_outputs).
+        """Return the members' weighted mean output, (n_samples, n_outputs).
 
         Of classes that is the geometric mean of their probabilities, in which a member that is not sure has little say.
         """
-        return self.outputs(X, lambda output: output.mean(axis=0))
+        return self.outputs(X, lambda output: np.tensordot(self.member_weights, output, axes=1))
+
+    def fold_outputs(self, output: FloatArray) -> FloatArray:
+        """Combine the members of each fold: (n_members, ...) becomes (n_folds, ...)."""
+        share = np.zeros((int(self.member_folds.max()) + 1, len(self.networks)))
+        share[self.member_folds, np.arange(len(self.networks))] = self.member_weights
+        return np.tensordot(share / share.sum(axis=1, keepdims=True), output, axes=1)
+
+    @property
+    def kind_weights(self) -> dict[str, float]:
+        """How much the networks of each kind count together."""
+        kinds = dict.fromkeys(self.member_kinds, 0.0)
+        for kind, weight in zip(self.member_kinds, self.member_weights, strict=True):
+            kinds[kind] += float(weight)
+        return kinds
 
 
 def training_device(name: str) -> torch.device:

@@ -27,6 +27,7 @@ from precisionnet.estimators.regressor import PNNRegressor
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.targets import ClassTarget, NumberTarget, Target
 from precisionnet.estimators.training import NetworkFactory, new_network
+from precisionnet.kinds import SEVERAL, Kind
 from precisionnet.linalg import LARGEST
 from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import Settings, settings_of
@@ -72,6 +73,7 @@ def to_document(model: BasePNN) -> tuple[Document, Tensors]:
         "errors": {name: None if math.isnan(value) else value for name, value in fitted.out_of_fold.errors.items()},
         "row_ids": row_ids,
         "n_folds": len(fitted.folds),
+        "member_kinds": list(fitted.member_kinds),
         "rows_hash": fitted.rows_hash,
         "versions": versions(),
     }
@@ -83,6 +85,8 @@ def to_document(model: BasePNN) -> tuple[Document, Tensors]:
         "task_graph": fitted.task_graph,
         "center": fitted.center,
         "member_matrices": fitted.member_matrices,
+        "member_folds": fitted.member_folds.astype(np.int64),
+        "member_weights": fitted.member_weights,
         "n_missing": fitted.n_missing.astype(np.int64),
         "history": fitted.history.to_numpy(dtype=np.float64),
         "out_of_fold": fitted.out_of_fold.prediction,
@@ -127,7 +131,7 @@ class _Reader:
         self._settings = settings_of(document["settings"], kind._task, own_network=own_network)
         _refuse_odd_device(self._settings.device)
         self._n = _whole(document["n_features"], "n_features", 2, 10**6)
-        self._n_members = self._settings.n_members
+        self._kinds = self._member_kinds()
 
     def fitted(self, factory: NetworkFactory | None) -> Fitted:
         document, settings, n = self._document, self._settings, self._n
@@ -138,7 +142,12 @@ class _Reader:
         medians = self._floats("medians", (n,)) if settings.missing == "median" else None
         n_missing = self._integers("n_missing", (n,), 0, sum(n_rows.values()) + len(self._tensors["row_ids"]))
         require(medians is not None or not n_missing.any(), "values were missing in a model that refuses them")
-        member_matrices = self._floats("member_matrices", (self._n_members, n, n))
+        member_matrices = self._floats("member_matrices", (len(self._kinds), n, n))
+        member_folds = self._integers("member_folds", (len(self._kinds),), 0, max(settings.n_folds - 1, 0))
+        member_weights = self._floats("member_weights", (len(self._kinds),))
+        fine = (member_weights > 0).all() and abs(member_weights.sum() - 1.0) <= ROUNDING
+        require(bool(fine), "the networks' weights do not sum to one")
+        require(len(np.unique(member_folds)) == member_folds.max() + 1, "a fold has no network")
         for matrix in member_matrices:
             _refuse_asymmetric(matrix, "a network's matrix")
         history = self._history()
@@ -157,6 +166,9 @@ class _Reader:
             member_matrices=member_matrices,
             scale=_number(document["scale"], "scale", above=0.0),
             networks=self._networks(target.n_outputs, factory),
+            member_kinds=tuple(kind.name for kind in self._kinds),
+            member_folds=member_folds,
+            member_weights=member_weights,
             l1_penalty=_number(document["l1_penalty"], "l1_penalty", least=0.0),
             spectral_bound=_number(document["spectral_bound"], "spectral_bound", above=0.0),
             history=history,
@@ -173,6 +185,19 @@ class _Reader:
         _refuse_unlike_means(fitted)
         _refuse_wild_predictions(fitted)
         return fitted
+
+    def _member_kinds(self) -> list[Kind]:
+        """Return the networks' kinds: those of the settings, or some of several kinds."""
+        names, settings = self._document["member_kinds"], self._settings
+        require(isinstance(names, list), "member_kinds is no list")
+        known = {kind.name: kind for kind in (*SEVERAL, *(kind for kind, _ in settings.members))}
+        require(all(text(name, "a kind") in known for name in names), "there is a kind of network that no model has")
+        if settings.readout == "several":
+            fine = 1 <= len(names) <= len(SEVERAL) * settings.n_folds
+        else:
+            fine = names == [kind.name for kind, _ in settings.members]
+        require(fine, f"there are {len(names)} networks")
+        return [known[name] for name in names]
 
     def _take(self, name: str, dtype: torch.dtype, shape: tuple[int | None, ...]) -> Any:
         tensor = self._tensors.pop(name)
@@ -258,7 +283,7 @@ class _Reader:
     def _calibration(self) -> Calibration | None:
         if self._task == "classification" or "calibration.member" not in self._tensors:
             return None
-        member = self._integers("calibration.member", (None,), 0, self._n_members - 1)
+        member = self._integers("calibration.member", (None,), 0, self._settings.n_folds - 1)
         residual = self._floats("calibration.residual", member.shape)
         weight = self._floats("calibration.weight", member.shape)
         fine = len(member) > 0 and (residual >= 0).all() and (weight > 0).all()
@@ -267,7 +292,9 @@ class _Reader:
 
     def _folds(self, n_training: int) -> tuple[IndexArray, ...]:
         n_folds = _whole(self._document["n_folds"], "n_folds", 0)
-        require(n_folds == (0 if self._settings.recipe == "paper" else self._n_members), f"there are {n_folds} folds")
+        require(
+            n_folds == (0 if self._settings.recipe == "paper" else self._settings.n_folds), f"there are {n_folds} folds"
+        )
         folds = tuple(self._integers(f"folds.{i}", (None,), 0, n_training - 1) for i in range(n_folds))
         rows = np.concatenate([*folds, np.empty(0, dtype=np.int64)])
         rising = all((np.diff(fold) > 0).all() for fold in folds)
@@ -276,7 +303,7 @@ class _Reader:
 
     def _networks(self, n_outputs: int, factory: NetworkFactory | None) -> tuple[nn.Module, ...]:
         networks = []
-        for i, readout in enumerate(self._settings.readouts):
+        for i, kind in enumerate(self._kinds):
             prefix = f"network.{i}."
             state = {
                 name.removeprefix(prefix): self._tensors.pop(name)
@@ -287,14 +314,14 @@ class _Reader:
                 require(fine, f"{prefix}{name} is not finite")
                 moment = name.endswith(("running_var", "num_batches_tracked"))
                 require(factory is not None or not moment or bool((value >= 0).all()), f"{prefix}{name} is negative")
-            networks.append(self._network(readout, state, n_outputs, factory))
+            networks.append(self._network(kind, state, n_outputs, factory))
         return tuple(networks)
 
-    def _network(self, readout: str, state: Tensors, n_outputs: int, factory: NetworkFactory | None) -> nn.Module:
+    def _network(self, kind: Kind, state: Tensors, n_outputs: int, factory: NetworkFactory | None) -> nn.Module:
         settings = self._settings
         if factory is not None:
             try:
-                network = new_network(settings, self._n, n_outputs, readout, factory).double()
+                network = new_network(settings, self._n, n_outputs, kind, factory).double()
                 network.load_state_dict(state)
             except Exception as error:
                 detail = " ".join(str(error).split())[:200]
@@ -304,7 +331,7 @@ class _Reader:
         n_layers = max(listed, default=settings.n_layers)
         require(n_layers <= len(state), f"there are {n_layers} layers and {len(state)} tensors")
         with torch.device("meta"):  # takes no memory, whatever the settings say: the tensors are those of the file
-            network = new_network(settings, self._n, n_outputs, readout).double()
+            network = new_network(settings, self._n, n_outputs, kind).double()
         for name, value in network.state_dict().items():
             fits = name in state and state[name].shape == value.shape and state[name].dtype == value.dtype
             require(fits, f"a network's {name} does not fit the settings")

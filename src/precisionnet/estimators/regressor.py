@@ -110,7 +110,8 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
 
         def mean_and_variance(output: FloatArray) -> FloatArray:
             said = fitted.target.meaning(output)
-            return np.column_stack([fitted.target.meaning(output.mean(axis=0)), said.var(axis=0)])
+            mean = np.tensordot(fitted.member_weights, said, axes=1)
+            return np.column_stack([mean, fitted.member_weights @ (said - mean) ** 2])
 
         prediction, variance = fitted.outputs(rows, mean_and_variance).T
         return prediction, np.sqrt(variance + noise)
@@ -135,7 +136,9 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
         """
         fitted = self.fitted
         rows, calibration = self._checked_rows(X), self._calibrated()
-        return fitted.outputs(rows, lambda output: calibration.interval(fitted.target.meaning(output), coverage))
+        return fitted.outputs(
+            rows, lambda output: calibration.interval(fitted.target.meaning(fitted.fold_outputs(output)), coverage)
+        )
 
     def _calibrated(self) -> Calibration:
         calibration = self.fitted.calibration

@@ -6,10 +6,11 @@ copies of a row never face each other across the validation split.
 
 A missing value is NaN until the split is made; then the training rows' medians may take its place.
 
-The training rows are dealt into as many folds as there are members, eight at least, and a member leaves one of them
-out. So every member learns from seven eighths of the rows or more, and every row of its fold is new to it: that is what
-chooses the epoch, what the out-of-bag error is measured on, and what prediction intervals are calibrated with. (A
-bootstrap, in which a member sees 63 % of the rows, cost accuracy: ``docs/decisions/0009-recipe.md``.)
+The training rows are dealt into folds, and a member leaves one of them out: of several kinds one member each leaves
+out the same fold, four folds by default, so that every kind predicts every row; of members alike each has a fold of its
+own, of eight at least. Every row of its fold is new to a member: that is what chooses the epoch and the kinds' weights,
+what the out-of-bag error is measured on, and what prediction intervals are calibrated with. (A bootstrap, in which a
+member sees 63 % of the rows, cost accuracy: ``docs/decisions/0009-recipe.md``.)
 """
 
 from __future__ import annotations
@@ -145,19 +146,21 @@ FEWEST_FOLDS = 8
 
 
 def left_out_rows(
-    table: Table, n_members: int, strata: FloatArray | None, rng: np.random.RandomState
+    table: Table, n_folds: int, strata: FloatArray | None, rng: np.random.RandomState, fewest: int = FEWEST_FOLDS
 ) -> list[IndexArray]:
-    """Return the rows each member leaves out: whole groups, classes in equal shares."""
+    """Return the rows of each fold: whole groups, classes in equal shares.
+
+    Rows are dealt into at least ``fewest`` folds, of which the first ``n_folds`` are returned.
+    """
     _, first, group = np.unique(table.group, return_index=True, return_inverse=True)
     if len(first) < 2:
-        return [np.array([], dtype=np.intp)] * n_members
-    n_folds = max(n_members, FEWEST_FOLDS)
+        return [np.array([], dtype=np.intp)] * n_folds
     order = rng.permutation(len(first))
     if strata is not None:  # dealt out class by class
         order = order[np.argsort(strata[first][order], kind="stable")]
     fold = np.empty(len(first), dtype=np.intp)
-    fold[order] = np.arange(len(first)) % n_folds
-    return [np.flatnonzero(fold[group] == i) for i in range(n_members)]
+    fold[order] = np.arange(len(first)) % max(n_folds, fewest)
+    return [np.flatnonzero(fold[group] == i) for i in range(n_folds)]
 
 
 def moments(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:

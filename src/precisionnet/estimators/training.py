@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -16,16 +17,19 @@ import torch
 from torch import nn
 
 from precisionnet.errors import InputError, PrecisionNetWarning
+from precisionnet.estimators.combination import kind_weights
 from precisionnet.estimators.explanation import task_effects
 from precisionnet.estimators.fitted import Fitted, OutOfFold, training_device
 from precisionnet.estimators.intervals import Calibration
+from precisionnet.estimators.linear_members import linear_members, linear_network
 from precisionnet.estimators.preparation import TrainingData
-from precisionnet.estimators.rows import Table, left_out_rows
+from precisionnet.estimators.rows import FEWEST_FOLDS, Table, left_out_rows
 from precisionnet.estimators.targets import NumberTarget
 from precisionnet.joint.algorithm1 import Algorithm1, Schedule
 from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, TensorRows, start_of
 from precisionnet.joint.standard import Member, Plan, StandardRecipe
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trained, Trainer
+from precisionnet.kinds import SEVERAL, Kind
 from precisionnet.nn import PrecisionNetwork
 from precisionnet.nn.network import seeded
 from precisionnet.parameters import LEARNED, Settings
@@ -85,9 +89,15 @@ class TrainingRun:
             self.n_threads = threads_for(data.training.X.size * settings.widest)
         self._seed = int(data.rng.randint(2**31 - 1))
         self._same_rows = True
+        self._weights_before: dict[str, float] = {}
+        """Of the kinds, where no rows are left that a network has not seen: those of the model that training goes on from."""
+        self._roster = settings.members
+        """Kind and fold of the networks that are trained."""
         known = None if resume is None else _snapshot(resume, settings, data, network)
         if resume is not None and known is not None:
             self._same_rows = resume.rows_hash == data.training.hash()
+            self._roster = [one for one in self._roster if one[0].name in resume.member_kinds]
+            self._weights_before = {} if self._same_rows else resume.kind_weights
         with limited_threads(self.n_threads):
             problem = self._problem()
             self._graph = problem.graph
@@ -112,8 +122,8 @@ class TrainingRun:
                 )
                 policy = Algorithm1(problem, settings.method, schedule, start, validation, self._seed)
             else:
-                members = self._members(resume if known is not None else None)
-                self._folds = tuple(member.left_out for member in members)
+                self._folds = self._deal_folds(resume if known is not None else None)
+                members = self._members()
                 plan = Plan(
                     settings.learning_rate,
                     settings.batch_size,
@@ -151,9 +161,9 @@ class TrainingRun:
             trained = self.trainer.result()
             if trained.note:
                 warnings.warn(f"The precision solver {trained.note}.", PrecisionNetWarning, stacklevel=4)
-            fitted = self._fitted(trained)
+            fitted = self._weighed(self._fitted(trained))
             effects = task_effects(fitted, data.training.X, data.training.weight)
-            return self._with_unseen(replace(fitted, task_nodes=effects.nodes, task_graph=effects.edges))
+            return replace(fitted, task_nodes=effects.nodes, task_graph=effects.edges)
 
     def _problem(self) -> JointProblem:
         data, settings = self._data, self._settings
@@ -169,7 +179,7 @@ class TrainingRun:
             usual_penalty=rate,
         )
         return JointProblem(
-            network=new_network(settings, *self._sizes, settings.readouts[0], self._network, self._seed).to(
+            network=new_network(settings, *self._sizes, settings.members[0][0], self._network, self._seed).to(
                 self._device, self._dtype
             ),
             rows=self._tensors(data.training),
@@ -187,42 +197,49 @@ class TrainingRun:
         weight = torch.from_numpy(table.weight).to(self._dtype)
         return TensorRows(x.to(self._device), y.to(self._device), weight.to(self._device))
 
-    def _members(self, resume: Fitted | None) -> list[Member]:
-        """Make the members, and deal out the rows that each leaves out.
-
-        The folds are the same as before where training goes on with the same rows. A member's seeds do not depend on
-        how many others there are.
-        """
+    def _deal_folds(self, resume: Fitted | None) -> tuple[IndexArray, ...]:
+        """Return the rows of each fold; the same as before where training goes on with the same rows."""
         data, settings = self._data, self._settings
-        folds: Sequence[IndexArray]
         if settings.n_members == 1 and data.validation is not None:
-            folds = [np.array([], dtype=np.intp)]
-        elif resume is not None and self._same_rows:
-            folds = resume.folds
-        else:
-            dealer = np.random.RandomState(np.random.MT19937(np.random.SeedSequence([self._seed, 1])))
-            strata = None if isinstance(data.target, NumberTarget) else data.training.y
-            folds = left_out_rows(data.training, settings.n_members, strata, dealer)
-        sources = np.random.SeedSequence(self._seed).spawn(settings.n_members)
+            return (np.array([], dtype=np.intp),)
+        if resume is not None and self._same_rows:
+            return resume.folds
+        dealer = np.random.RandomState(np.random.MT19937(np.random.SeedSequence([self._seed, 1])))
+        strata = None if isinstance(data.target, NumberTarget) else data.training.y
+        fewest = settings.n_folds if settings.readout == "several" else FEWEST_FOLDS
+        return tuple(left_out_rows(data.training, settings.n_folds, strata, dealer, fewest))
+
+    def _members(self) -> list[Member]:
+        """Make the networks. One's seeds do not depend on how many others there are."""
+        settings, every_row = self._settings, np.arange(len(self._data.training))
+        sources = np.random.SeedSequence(self._seed).spawn(len(self._roster))
         members = []
-        for source, left_out, readout in zip(sources, folds, settings.readouts, strict=True):
+        for source, (kind, fold) in zip(sources, self._roster, strict=True):
             first_weights, order = source.generate_state(2)
-            network = new_network(settings, *self._sizes, readout, self._network, int(first_weights))
-            rows = np.setdiff1d(np.arange(len(data.training)), left_out)
-            members.append(Member(network.to(self._device, self._dtype), readout, rows, left_out, int(order)))
+            network = new_network(settings, *self._sizes, kind, self._network, int(first_weights))
+            left_out = self._folds[fold]
+            rows = np.setdiff1d(every_row, left_out)
+            made = network.to(self._device, self._dtype)
+            members.append(Member(made, kind.name, rows, left_out, int(order), kind.noise))
         return members
 
     def _fitted(self, trained: Trained) -> Fitted:
-        """Put the model together, but for what it says of the task and of its error."""
+        """Put the model together with all networks, but for what it says of the task and of its error."""
         data, settings, kept = self._data, self._settings, trained.kept
-        networks = []
-        for readout, state in zip(settings.readouts, kept.networks, strict=True):
+        networks, roster = [], list(self._roster)
+        for (kind, _), state in zip(roster, kept.networks, strict=True):
             # Predictions are float64: a row then gets the same number, to about 1e-15, whatever stands beside it.
-            network = new_network(settings, *self._sizes, readout, self._network).double().eval()
+            network = new_network(settings, *self._sizes, kind, self._network).double().eval()
             network.load_state_dict({name: tensor.cpu() for name, tensor in state.items()})
             networks.append(network)
         on_theta = settings.sparse and settings.recipe == "paper"
         matrices = kept.theta if on_theta else kept.theta_task
+        if settings.readout == "several" and any(map(len, self._folds)):
+            rows = data.training
+            linear = linear_members(data.scaler.transform(rows.X), rows.y, rows.weight, self._folds, data.target)
+            roster += [(kind, fold) for kind in SEVERAL if kind.linear for fold in range(len(linear))]
+            networks += linear
+            matrices = np.concatenate([matrices, np.repeat(matrices.mean(axis=0)[None], len(linear), axis=0)])
         return Fitted(
             settings=settings,
             column_names=data.column_names,
@@ -238,6 +255,9 @@ class TrainingRun:
             member_matrices=matrices,
             scale=trained.scale,
             networks=tuple(networks),
+            member_kinds=tuple(kind.name for kind, _ in roster),
+            member_folds=np.array([fold for _, fold in roster]),
+            member_weights=np.full(len(roster), 1.0 / len(roster)),
             l1_penalty=self._graph.l1_penalty,
             spectral_bound=self._graph.spectral_bound,
             history=pd.DataFrame(trained.history).astype({"epoch": int, "n_zeros": int}),
@@ -252,52 +272,94 @@ class TrainingRun:
             rows_hash=data.training.hash() if self._same_rows else hashlib.sha256(b"learned from before").hexdigest(),
         )
 
-    def _with_unseen(self, fitted: Fitted) -> Fitted:
-        """Add what is known of the error: the finished networks on rows that training kept from them."""
-        data = self._data
-        left_out = any(len(fold) for fold in self._folds) and self._same_rows
-        if left_out:
-            member = np.repeat(np.arange(len(self._folds)), [len(fold) for fold in self._folds])
-            rows = data.training.take(np.concatenate(self._folds))
-        else:  # what a single network was validated on; no rows where it was not, or where all were learned from before
-            no_rows = data.training.take(np.array([], dtype=np.intp))
-            use_validation = data.validation is not None and self._same_rows and not any(map(len, self._folds))
-            rows = data.validation if use_validation and data.validation is not None else no_rows
-            member = np.zeros(len(rows), dtype=np.intp)
-        output = np.empty((len(rows), data.target.n_outputs))
-        for index in np.unique(member):
-            taken = member == index
-            output[taken] = fitted.outputs(rows.X[taken], lambda one: one[0], np.array([index]))
-        meaning, calibration = data.target.meaning(output), None
-        if isinstance(data.target, NumberTarget) and len(rows):
-            calibration = Calibration(member, np.abs(rows.y - meaning), rows.weight)
+    def _weighed(self, fitted: Fitted) -> Fitted:
+        """Weigh the kinds by what they lose on rows that they left out, drop those that do not help, keep the errors.
+
+        The prediction of a row out of fold has weights that come from the other folds.
+        """
+        data, target = self._data, self._data.target
+        rows, fold, outputs = self._unseen(fitted)
+        weigh = partial(kind_weights, loss=target.task_loss)
+        y = target.tensor(rows.y)
+        output = np.empty(outputs.shape[1:])
+        for one in np.unique(fold):
+            here, others = fold == one, np.flatnonzero(fold != one)
+            weights = weigh(outputs[:, others], y[torch.from_numpy(others)], rows.weight[others])
+            output[here] = np.tensordot(weights, outputs[:, here], axes=1)
+        kinds = list(dict.fromkeys(fitted.member_kinds))
+        if len(kinds) == len(outputs):  # else members are alike, and count alike
+            weights = weigh(outputs, y, rows.weight)
+            found = self._weights_before or dict(zip(kinds, weights, strict=True))
+            fitted = _kept_members(fitted, {kind: found.get(kind, 0.0) for kind in kinds})
+        meaning, calibration = target.meaning(output), None
+        if isinstance(target, NumberTarget) and len(rows):
+            calibration = Calibration(fold, np.abs(rows.y - meaning), rows.weight)
         known = np.full((data.places.max() + 2, *meaning.shape[1:]), np.nan)  # the last one is for a place of -1
+        left_out = any(map(len, self._folds)) and self._same_rows
         if left_out:
             known[rows.place] = meaning
-            errors = data.target.errors_out_of_bag(output, rows.y, rows.weight)
-        else:
-            errors = data.target.errors_out_of_bag(output[:0], rows.y[:0], rows.weight[:0])
+        judged = slice(None if left_out else 0)
+        errors = target.errors_out_of_bag(output[judged], rows.y[judged], rows.weight[judged])
         return replace(fitted, out_of_fold=OutOfFold(data.row_ids, known[data.places], errors), calibration=calibration)
+
+    def _unseen(self, fitted: Fitted) -> tuple[Table, IndexArray, FloatArray]:
+        """Return rows that training kept from networks, their fold, and outputs, (kinds, rows, outputs), of its networks."""
+        data = self._data
+        no_rows: IndexArray = np.array([], dtype=np.intp)
+        if any(map(len, self._folds)) and self._same_rows:
+            rows = data.training.take(np.concatenate(self._folds))
+            fold = np.repeat(np.arange(len(self._folds)), [len(one) for one in self._folds])
+        else:  # what a single network was validated on; no rows where it was not, or where all were learned from before
+            use_validation = data.validation is not None and self._same_rows and not any(map(len, self._folds))
+            rows = data.validation if use_validation and data.validation is not None else data.training.take(no_rows)
+            fold = np.zeros(len(rows), dtype=np.intp)
+        members = [np.flatnonzero(fitted.member_folds == one) for one in range(int(fitted.member_folds.max()) + 1)]
+        outputs = np.empty((len(members[0]), len(rows), data.target.n_outputs))
+        for one in np.unique(fold):
+            here = fold == one
+            found = fitted.outputs(rows.X[here], lambda output: output.swapaxes(0, 1), members[one])
+            outputs[:, here] = found.swapaxes(0, 1)
+        return rows, fold, outputs
+
+
+def _kept_members(fitted: Fitted, weights: Mapping[str, float]) -> Fitted:
+    """Return the model with its networks weighed by their kinds, and without those of no weight."""
+    each = np.array([weights[kind] / fitted.member_kinds.count(kind) for kind in fitted.member_kinds])
+    kept = np.flatnonzero(each > 0)
+    return replace(
+        fitted,
+        networks=tuple(fitted.networks[i] for i in kept),
+        member_kinds=tuple(fitted.member_kinds[i] for i in kept),
+        member_folds=fitted.member_folds[kept],
+        member_weights=each[kept] / each[kept].sum(),
+        member_matrices=fitted.member_matrices[kept],
+        task_precision=fitted.member_matrices[kept].mean(axis=0),
+    )
 
 
 def new_network(
     settings: Settings,
     n_nodes: int,
     n_outputs: int,
-    readout: str,
+    kind: Kind,
     factory: NetworkFactory | None = None,
     seed: int = 0,
 ) -> nn.Module:
     """Return an untrained network; its first weights depend on the seed alone."""
+    if kind.linear:
+        return linear_network(n_nodes, n_outputs)
+    n_filters, order = settings.n_filters, settings.order
+    if kind.deep and isinstance(n_filters, int) and isinstance(order, int):
+        n_filters, order = [n_filters, max(n_filters // 2, 1)], [order, 1]
     with seeded(seed):
         if factory is None:
             return PrecisionNetwork(
                 n_nodes,
                 n_outputs=n_outputs,
                 n_layers=settings.n_layers,
-                n_filters=settings.n_filters,
-                order=settings.order,
-                readout=readout,
+                n_filters=n_filters,
+                order=order,
+                readout=kind.readout,
                 readout_width=settings.readout_width,
                 activation=settings.activation,
                 batch_norm=settings.batch_norm,
@@ -324,21 +386,26 @@ def _refuse_other_outputs(network: nn.Module, n_nodes: int, n_outputs: int) -> N
 def _snapshot(
     fitted: Fitted, settings: Settings, data: TrainingData, factory: NetworkFactory | None
 ) -> Snapshot | None:
-    """Return the state that training goes on from, or None where the model has another shape."""
+    """Return the state that training goes on from, or None where the model has another shape.
+
+    Kinds that were dropped stay so; linear networks are solved anew.
+    """
     before = fitted.settings
     same = (
         fitted.n_features == data.training.X.shape[1]
         and fitted.target.n_outputs == data.target.n_outputs
         and before.recipe == settings.recipe
         and before.method == settings.method
-        and before.readouts == settings.readouts
+        and before.members == settings.members
     )
-    if not same:
+    roster = [(kind, fold) for kind, fold in settings.members if kind.name in fitted.member_kinds]
+    if not same or not roster:
         return None
-    theta: FloatArray = np.repeat(fitted.precision[None], len(fitted.networks), axis=0)
-    networks = [dict(network.state_dict()) for network in fitted.networks]
-    for readout, state in zip(settings.readouts, networks, strict=True):
-        fresh = new_network(settings, fitted.n_features, data.target.n_outputs, readout, factory).state_dict()
+    trained = [i for i, kind in enumerate(fitted.member_kinds) if kind in {kind.name for kind, _ in roster}]
+    theta: FloatArray = np.repeat(fitted.precision[None], len(trained), axis=0)
+    networks = [dict(fitted.networks[i].state_dict()) for i in trained]
+    for (kind, _), state in zip(roster, networks, strict=True):
+        fresh = new_network(settings, fitted.n_features, data.target.n_outputs, kind, factory).state_dict()
         if {name: t.shape for name, t in fresh.items()} != {name: t.shape for name, t in state.items()}:
             return None
-    return Snapshot(fitted.best_epoch, theta, fitted.member_matrices, networks)
+    return Snapshot(fitted.best_epoch, theta, fitted.member_matrices[trained], networks)

@@ -66,6 +66,8 @@ class Member:
     """Training rows it never sees."""
     seed: int
     """Of the order of its rows and of its noise."""
+    noise: float = 1.0
+    """Share of the plan's noise; the same for all members of a kind."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ class MemberStack:
         self._generators = [torch.Generator().manual_seed(one.seed) for one in members]
         self._seeds = [torch.Generator().manual_seed(one.seed + 1) for one in members]
         self.n_members = len(members)
+        self._noise = members[0].noise * plan.input_noise
         self._rows = [torch.from_numpy(one.rows) for one in members]
         self._left_out = [torch.from_numpy(one.left_out) for one in members]
         self.left_out_weight = sum(float(problem.rows.weight[rows].sum()) for rows in self._left_out)
@@ -174,7 +177,7 @@ class MemberStack:
         for first in range(0, self._batches, GATHERED):
             last = min(first + GATHERED, self._batches)
             rows = problem.rows[order[:, first * self._batch : last * self._batch]]
-            noisy = self._noisy(rows.x, plan)
+            noisy = self._noisy(rows.x)
             for batch in range(first, last):
                 now = slice((batch - first) * self._batch, (batch - first + 1) * self._batch)
                 output = self.network(noisy[:, now], self.matrices.shift(self.scale), seeds[batch])
@@ -210,13 +213,13 @@ class MemberStack:
         draws = [torch.randint(2**62, (self._batches,), generator=generator) for generator in self._seeds]
         return torch.stack(order), list(torch.stack(draws, dim=1).tolist())
 
-    def _noisy(self, x: Tensor, plan: Plan) -> Tensor:
-        if not plan.input_noise:
+    def _noisy(self, x: Tensor) -> Tensor:
+        if not self._noise:
             return x
         noise = torch.empty(x.shape, dtype=x.dtype)
         for part, generator in zip(noise, self._generators, strict=True):
             part.normal_(generator=generator)
-        return x.add(noise.to(x.device), alpha=plan.input_noise)
+        return x.add(noise.to(x.device), alpha=self._noise)
 
     @torch.no_grad()
     def _held_out_scores(

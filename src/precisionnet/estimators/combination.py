@@ -1,0 +1,85 @@
+r"""How much each kind of network counts in the ensemble's prediction.
+
+The weights minimise the task's loss of the combined outputs on rows that the networks left out,
+
+    min_w  loss(sum_k w_k f_k(x_i), y_i)   subject to   w_k >= 0,  sum_k w_k = 1,
+
+which is convex for every loss there is (outputs of classes are logits). Kinds with next to no weight are dropped. The
+weights of the others shrink towards equal ones, the more so the fewer the rows: a mean of several good kinds is better
+than the one that a few rows happened to favour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from precisionnet.types import FloatArray
+
+Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""(outputs, targets, weights of the rows) -> the mean loss."""
+
+STEPS = 300
+MOST_ROWS = 20_000
+"""Rows that weights are found on; of a longer table as many are taken, evenly spaced."""
+LEAST_WEIGHT = 0.05
+"""A kind with less is dropped: it would cost more at prediction than it brings."""
+ROWS_PER_KIND = 10
+"""Rows that count as much as the wish for equal weights, for each kind."""
+
+
+def kind_weights(outputs: FloatArray, y: Tensor, weight: FloatArray, loss: Loss) -> FloatArray:
+    """Return the weights of kinds, zero for those that are dropped.
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (n_kinds, n_rows, n_outputs)
+        Outputs of each kind on rows that it did not learn from.
+    y : Tensor of shape (n_rows,)
+        Targets of these rows, as the networks learn them.
+    weight : ndarray of shape (n_rows,)
+        How often each row counts.
+    loss : callable
+        The task's loss.
+
+    Returns
+    -------
+    ndarray of shape (n_kinds,)
+        Not negative; they sum to one.
+    """
+    n_kinds, n_rows = outputs.shape[:2]
+    if n_kinds == 1 or not n_rows:
+        return np.full(n_kinds, 1.0 / n_kinds)
+    taken = np.linspace(0, n_rows - 1, min(n_rows, MOST_ROWS)).round().astype(np.intp)
+    known, counts = torch.from_numpy(outputs[:, taken]), torch.from_numpy(weight[taken])
+    y = y[torch.from_numpy(taken)]
+    kept = np.arange(n_kinds)
+    found = _lowest_loss(known, y, counts, loss)
+    if (found < LEAST_WEIGHT).any():
+        kept = np.flatnonzero(found >= LEAST_WEIGHT)
+        found = _lowest_loss(known[torch.from_numpy(kept)], y, counts, loss)
+    shrunk = ROWS_PER_KIND * len(kept) / (ROWS_PER_KIND * len(kept) + float(weight.sum()))
+    result: FloatArray = np.zeros(n_kinds)
+    result[kept] = (1.0 - shrunk) * found + shrunk / len(kept)
+    return result / result.sum()
+
+
+def _lowest_loss(outputs: Tensor, y: Tensor, counts: Tensor, loss: Loss) -> FloatArray:
+    """Minimise over the simplex by exponentiated gradients; the best of all steps is returned."""
+    weights = torch.full((len(outputs),), 1.0 / len(outputs), dtype=outputs.dtype)
+    best, lowest = weights, np.inf
+    for step in range(1, STEPS + 1):
+        leaf = weights.detach().requires_grad_()
+        value = loss(torch.tensordot(leaf, outputs, dims=1), y, counts)
+        if float(value) < lowest:
+            best, lowest = leaf.detach(), float(value)
+        (gradient,) = torch.autograd.grad(value, leaf)
+        gradient = gradient - gradient.mean()
+        size = float(gradient.abs().max())
+        if size == 0.0:
+            break
+        weights = torch.softmax(leaf.detach().clamp_min(1e-12).log() - gradient / (size * step**0.5), dim=0)
+    return best.numpy()

@@ -1,0 +1,150 @@
+r"""The linear members of an ensemble: networks whose filters have degree 0, without activation, under a linear readout.
+
+Such a network is f(x) = w'x + b with a weight for every node. Its best weights need no gradient steps: they are the
+ridge regression of the target, and of classes the penalised logistic regression. One network is solved for every fold,
+on the rows outside it; the penalty is the one whose networks lose least on the rows inside.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from torch import nn
+
+from precisionnet.estimators.rows import Scaler
+from precisionnet.estimators.targets import NumberTarget, Target
+from precisionnet.nn import PrecisionNetwork
+from precisionnet.types import FloatArray, IndexArray
+
+RIDGE_PENALTIES = np.logspace(-6.0, 2.0, 33)
+"""Weights of w'w beside the mean squared error, columns and target in standard units."""
+LOGISTIC_PENALTIES = np.logspace(0.0, -5.0, 6)
+"""Weights of w'w / 2 beside the mean log loss; from strong to weak, each starts where the one before ended."""
+
+Solution = tuple[FloatArray, FloatArray]
+"""Coefficients, (n_outputs, n_columns), and constants, (n_outputs,)."""
+
+
+def linear_network(n_nodes: int, n_outputs: int) -> nn.Module:
+    """Return a network that is linear in its input.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Columns.
+    n_outputs : int
+        Outputs.
+
+    Returns
+    -------
+    PrecisionNetwork
+        Filters of degree 0, no activation, a linear readout.
+    """
+    return PrecisionNetwork(
+        n_nodes,
+        n_outputs=n_outputs,
+        n_layers=1,
+        n_filters=1,
+        order=0,
+        readout="mlp",
+        readout_width=0,
+        activation=nn.Identity,
+        batch_norm=False,
+    )
+
+
+def linear_members(
+    x: FloatArray, y: FloatArray, weight: FloatArray, folds: Sequence[IndexArray], target: Target
+) -> list[nn.Module]:
+    """Solve one linear network for every fold.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_rows, n_columns)
+        Training rows as the networks see them.
+    y : ndarray of shape (n_rows,)
+        Their targets in the table's units, or classes' numbers.
+    weight : ndarray of shape (n_rows,)
+        How often each row counts.
+    folds : sequence of ndarray
+        Rows that each network leaves out.
+    target : NumberTarget or ClassTarget
+        What is predicted.
+
+    Returns
+    -------
+    list of nn.Module
+        Networks in double precision, ready to predict; none where a class stands in one fold alone.
+    """
+    scaler = Scaler.fit(x, weight)
+    standard, known = scaler.transform(x), target.tensor(y)
+    counts = torch.from_numpy(weight)
+    paths = []
+    for fold in folds:
+        rows = np.setdiff1d(np.arange(len(x)), fold)
+        if isinstance(target, NumberTarget):
+            paths.append(_ridge_path(standard[rows], known.numpy()[rows], weight[rows]))
+        elif len(np.unique(y[rows])) < target.n_outputs:
+            return []
+        else:
+            paths.append(_logistic_path(standard[rows], y[rows], weight[rows]))
+    losses = np.zeros(len(paths[0]))
+    for path, fold in zip(paths, folds, strict=True):
+        left = torch.from_numpy(fold)
+        for i, (coefficients, constant) in enumerate(path if len(fold) else []):
+            output = torch.from_numpy(standard[fold] @ coefficients.T + constant)
+            losses[i] += float(target.task_loss(output, known[left], counts[left])) * float(weight[fold].sum())
+    best = int(np.argmin(losses)) if losses.any() else len(losses) // 2
+    return [_network(*path[best], scaler) for path in paths]
+
+
+def _network(coefficients: FloatArray, constant: FloatArray, scaler: Scaler) -> nn.Module:
+    network = linear_network(coefficients.shape[1], len(coefficients)).double().eval()
+    weight = coefficients / scaler.scale
+    state = {name: torch.zeros_like(value) for name, value in network.state_dict().items()}
+    state["layers.0.filter.weight"] += 1.0
+    state["readout.perceptron.0.weight"] = torch.from_numpy(weight)
+    state["readout.perceptron.0.bias"] = torch.from_numpy(constant - weight @ scaler.mean)
+    network.load_state_dict(state)
+    return network
+
+
+def _ridge_path(x: FloatArray, y: FloatArray, weight: FloatArray) -> list[Solution]:
+    """Ridge regression for every penalty, from one decomposition of the smaller of x'x and xx'."""
+    share = weight / weight.sum()
+    mean, middle = share @ x, float(share @ y)
+    root = np.sqrt(share)
+    scaled, wanted = root[:, None] * (x - mean), root * (y - middle)
+    if len(x) < x.shape[1]:
+        u, singular, directions = np.linalg.svd(scaled, full_matrices=False)
+        values, along = singular**2, singular * (u.T @ wanted)
+    else:
+        values, vectors = np.linalg.eigh(scaled.T @ scaled)
+        values, directions, along = np.maximum(values, 0.0), vectors.T, vectors.T @ (scaled.T @ wanted)
+    path = []
+    for penalty in RIDGE_PENALTIES:
+        coefficients = (along / (values + penalty)) @ directions
+        path.append((coefficients[None], np.array([middle - coefficients @ mean])))
+    return path
+
+
+def _logistic_path(x: FloatArray, y: FloatArray, weight: FloatArray) -> list[Solution]:
+    """Penalised logistic regression for every penalty; two classes have opposite logits."""
+    model = LogisticRegression(max_iter=200, tol=1e-3, warm_start=True)
+    path = []
+    for penalty in LOGISTIC_PENALTIES:
+        model.C = 1.0 / (penalty * float(weight.sum()))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # what is not found to the end has a higher loss
+            model.fit(x, y, sample_weight=weight)
+        coefficients, constant = np.array(model.coef_), np.array(model.intercept_)
+        if len(coefficients) == 1:
+            coefficients, constant = np.concatenate([-coefficients, coefficients]) / 2, np.repeat(constant, 2) / 2
+            constant[0] *= -1
+        path.append((coefficients, constant))
+    return path
