@@ -24,6 +24,10 @@ class Kind:
         Has a second layer, whose filters are of degree 1.
     noise : float, default=1.0
         Share of the noise that the settings put on the features in training.
+    batch : int, default=1
+        Rows of a gradient step, as a multiple of what the settings say.
+    twin : str, optional
+        Kind that differs in its noise alone; a short trial decides which of the two is trained.
     linear : bool, default=False
         Filters of degree 0, no activation and a linear readout: solved, not trained.
     """
@@ -32,17 +36,23 @@ class Kind:
     readout: str
     deep: bool = False
     noise: float = 1.0
+    batch: int = 1
+    twin: str | None = None
     linear: bool = False
 
 
 SEVERAL = (
     Kind("mean", "mean"),
     Kind("mlp", "mlp"),
-    Kind("deep mean", "mean", deep=True, noise=1 / 3),
-    Kind("deep mlp", "mlp", deep=True, noise=1 / 3),
+    Kind("deep", "mlp", deep=True, batch=2),
+    Kind("deep, little noise", "mlp", deep=True, batch=2, noise=1 / 3, twin="deep"),
     Kind("linear", "mlp", noise=0.0, linear=True),
 )
 """Kinds of an ensemble with ``readout="several"``."""
+
+TRIAL, TRIAL_FOLDS, GIVEN_UP = 0.2, 2, 1.25
+"""A trial has this share of the epochs and so many members of each kind; a kind that loses so many times as much as the
+best one is given up."""
 
 FEWEST_MEMBERS = 4
 """An ensemble of several kinds has two networks of each at least, so that every row is left out by all kinds."""

@@ -74,8 +74,8 @@ def _lowest_loss(outputs: Tensor, y: Tensor, counts: Tensor, loss: Loss) -> Floa
     for step in range(1, STEPS + 1):
         leaf = weights.detach().requires_grad_()
         value = loss(torch.tensordot(leaf, outputs, dims=1), y, counts)
-        if float(value) < lowest:
-            best, lowest = leaf.detach(), float(value)
+        if value.item() < lowest:
+            best, lowest = leaf.detach(), value.item()
         (gradient,) = torch.autograd.grad(value, leaf)
         gradient = gradient - gradient.mean()
         size = float(gradient.abs().max())

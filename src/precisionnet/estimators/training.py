@@ -26,10 +26,10 @@ from precisionnet.estimators.preparation import TrainingData
 from precisionnet.estimators.rows import FEWEST_FOLDS, Table, left_out_rows
 from precisionnet.estimators.targets import NumberTarget
 from precisionnet.joint.algorithm1 import Algorithm1, Schedule
-from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, TensorRows, start_of
-from precisionnet.joint.standard import Member, Plan, StandardRecipe
+from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, Start, TensorRows, start_of
+from precisionnet.joint.standard import Member, Plan, StandardRecipe, trial_losses
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trained, Trainer
-from precisionnet.kinds import SEVERAL, Kind
+from precisionnet.kinds import GIVEN_UP, SEVERAL, TRIAL, TRIAL_FOLDS, Kind
 from precisionnet.nn import PrecisionNetwork
 from precisionnet.nn.network import seeded
 from precisionnet.parameters import LEARNED, Settings
@@ -90,7 +90,7 @@ class TrainingRun:
         self._seed = int(data.rng.randint(2**31 - 1))
         self._same_rows = True
         self._weights_before: dict[str, float] = {}
-        """Of the kinds, where no rows are left that a network has not seen: those of the model that training goes on from."""
+        """Those of the kinds in the model that training goes on from, where networks have seen all rows."""
         self._roster = settings.members
         """Kind and fold of the networks that are trained."""
         known = None if resume is None else _snapshot(resume, settings, data, network)
@@ -123,7 +123,6 @@ class TrainingRun:
                 policy = Algorithm1(problem, settings.method, schedule, start, validation, self._seed)
             else:
                 self._folds = self._deal_folds(resume if known is not None else None)
-                members = self._members()
                 plan = Plan(
                     settings.learning_rate,
                     settings.batch_size,
@@ -132,6 +131,11 @@ class TrainingRun:
                     settings.input_noise,
                     sparse=settings.sparse,
                 )
+                members = self._members()
+                if settings.readout == "several" and known is None:
+                    stay = self._kinds_that_stay(problem, members, plan, start, n_jobs)
+                    self._roster = [one for one in self._roster if one[0].name in stay]
+                    members = [member for member in members if member.kind in stay]
                 policy = StandardRecipe(problem, settings.method, members, plan, start, validation, known, n_jobs)
             self.trainer = Trainer(policy, callbacks, keep)
 
@@ -220,8 +224,23 @@ class TrainingRun:
             left_out = self._folds[fold]
             rows = np.setdiff1d(every_row, left_out)
             made = network.to(self._device, self._dtype)
-            members.append(Member(made, kind.name, rows, left_out, int(order), kind.noise))
+            members.append(Member(made, kind.name, rows, left_out, int(order), kind.noise, kind.batch))
         return members
+
+    def _kinds_that_stay(
+        self, problem: JointProblem, members: Sequence[Member], plan: Plan, start: Start, n_jobs: int | None
+    ) -> set[str]:
+        """Try every kind on a few folds; give up the worse of two twins, and what is far behind the best."""
+        kinds = {kind.name: kind for kind, _ in self._roster}
+        if not any(map(len, self._folds)):  # nothing to judge by
+            return {name for name, kind in kinds.items() if kind.twin is None}
+        tried = [one for one, (_, fold) in zip(members, self._roster, strict=True) if fold < TRIAL_FOLDS]
+        short = replace(plan, max_epochs=max(1, round(TRIAL * plan.max_epochs)), sparse=False)
+        losses = trial_losses(problem, self._settings.method, tried, short, start, n_jobs)
+        for name, kind in kinds.items():
+            if kind.twin is not None:
+                del losses[max(name, kind.twin, key=lambda one: losses[one])]
+        return {name for name, loss in losses.items() if loss <= GIVEN_UP * min(losses.values())}
 
     def _fitted(self, trained: Trained) -> Fitted:
         """Put the model together with all networks, but for what it says of the task and of its error."""
@@ -303,7 +322,7 @@ class TrainingRun:
         return replace(fitted, out_of_fold=OutOfFold(data.row_ids, known[data.places], errors), calibration=calibration)
 
     def _unseen(self, fitted: Fitted) -> tuple[Table, IndexArray, FloatArray]:
-        """Return rows that training kept from networks, their fold, and outputs, (kinds, rows, outputs), of its networks."""
+        """Return rows that networks left out, their folds, and these networks' outputs, (kinds, rows, outputs)."""
         data = self._data
         no_rows: IndexArray = np.array([], dtype=np.intp)
         if any(map(len, self._folds)) and self._same_rows:

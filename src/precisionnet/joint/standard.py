@@ -68,6 +68,8 @@ class Member:
     """Of the order of its rows and of its noise."""
     noise: float = 1.0
     """Share of the plan's noise; the same for all members of a kind."""
+    batch: int = 1
+    """Rows of its gradient steps, as a multiple of the plan's; the same for all members of a kind."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ class MemberStack:
         self.left_out_weight = sum(float(problem.rows.weight[rows].sum()) for rows in self._left_out)
         """Sum of the weights of the rows that members left out."""
         fewest = min(len(one.rows) for one in members)
-        self._batch = min(plan.batch_size, fewest, max(SMALLEST_BATCH, fewest // FEWEST_BATCHES))
+        self._batch = min(members[0].batch * plan.batch_size, fewest, max(SMALLEST_BATCH, fewest // FEWEST_BATCHES))
         self._batches = max(FEWEST_BATCHES, fewest // self._batch)
 
     def resume(self, theta: FloatArray, theta_task: FloatArray, networks: Sequence[Tensors]) -> None:
@@ -349,6 +351,29 @@ class StandardRecipe:
         """Return one sparse precision for all members, and what their matrices are divided by."""
         theta, note = self._kind.common(self._problem.graph, kept.theta, kept.theta_task)
         return theta, self._scale, self._note if note is None else note
+
+
+def trial_losses(
+    problem: JointProblem, method: MethodName, members: Sequence[Member], plan: Plan, start: Start, n_jobs: int | None
+) -> dict[str, float]:
+    """Return the lowest loss of each kind on rows left out, after a short training of a few of its members."""
+    kinds = dict.fromkeys(member.kind for member in members)
+    groups = [[member for member in members if member.kind == kind] for kind in kinds]
+    work = (delayed(_trial_loss)(problem, method, group, plan, start) for group in groups)
+    return dict(zip(kinds, Parallel(n_jobs=n_jobs, max_nbytes=None)(work), strict=True))
+
+
+def _trial_loss(
+    problem: JointProblem, method: MethodName, members: Sequence[Member], plan: Plan, start: Start
+) -> float:
+    with limited_threads(1):
+        recipe = StandardRecipe(problem, method, members, plan, start)
+        try:
+            rows = [recipe.advance(epoch)[0] for epoch in range(1, plan.max_epochs + 1)]
+        except EIGENVALUE_ERRORS:
+            return math.inf
+    losses = [row["validation_loss"] for row in rows if math.isfinite(row["validation_loss"])]
+    return min(losses, default=math.inf)
 
 
 def stacks_of(members: Sequence[Member]) -> list[IndexArray]:
