@@ -43,7 +43,6 @@ class Kind:
 
 SEVERAL = (
     Kind("mean", "mean"),
-    Kind("mlp", "mlp"),
     Kind("deep", "mlp", deep=True, batch=2),
     Kind("deep, little noise", "mlp", deep=True, batch=2, noise=1 / 3, twin="deep"),
     Kind("linear", "mlp", noise=0.0, linear=True),
