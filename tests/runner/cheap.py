@@ -16,6 +16,7 @@ import pandas as pd
 import torch
 
 from precisionnet.errors import InputError, PrecisionNetWarning
+from precisionnet.interrupts import heed_ctrl_c_once
 from precisionnet.runner.jobs import Experiment, Finished, Job, Row
 from precisionnet.runner.run import run_experiment
 
@@ -116,6 +117,7 @@ def main() -> None:
     """FOLDER DIARY SECONDS REPEATS: a run in a process of its own, for tests that kill it."""
     folder, diary, seconds, repeats = sys.argv[1:]
     work = Cheap(diary, dict.fromkeys(METHODS, float(seconds)))
+    heed_ctrl_c_once()  # as the command line does
     try:
         run_experiment(
             cheap_experiment(work, repeats=int(repeats), reuse=True),

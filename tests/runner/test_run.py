@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from precisionnet.runner.jobs import Job, seconds_left
 from precisionnet.runner.run import Event, run_experiment
 from precisionnet.runner.store import read_folder
 from precisionnet.runner.worker import one_thread
-from tests.runner.cheap import Cheap, cheap_experiment, timeless, wait_until_gone
+from tests.runner.cheap import METHODS, Cheap, cheap_experiment, timeless, wait_until_gone
 
 
 @pytest.fixture
@@ -131,6 +132,21 @@ def test_ctrl_c_says_what_is_kept(tmp_path):
     with pytest.raises(KeyboardInterrupt, match=sentence):
         run_experiment(cheap_experiment(), tmp_path / "r", jobs=1, on_event=press)
     assert len(read_folder(tmp_path / "r").rows) == 2
+
+
+@pytest.mark.slow
+def test_a_stopped_run_leaves_no_thread_behind(two_cores):
+    """Jobs so large that the thread which sends them waits until a worker reads."""
+    before = set(threading.enumerate())
+
+    def press(event: Event) -> None:
+        if event.done == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    work = Cheap(seconds=dict.fromkeys(METHODS, 0.5), trouble={"no job": "x" * 1_000_000})
+    with pytest.raises(KeyboardInterrupt, match="Stopped"):
+        run_experiment(cheap_experiment(work), jobs=2, on_event=press)
+    assert set(threading.enumerate()) <= before
 
 
 @pytest.mark.slow
