@@ -97,7 +97,7 @@ def timeless(rows: list[Row]) -> list[Row]:
     return [{key: value for key, value in row.items() if key not in ("seconds", "finished")} for row in rows]
 
 
-def wait_until_gone(pids: set[int], seconds: float = 5.0) -> None:
+def wait_until_gone(pids: set[int], seconds: float = 30.0) -> None:
     for _ in range(int(seconds / 0.05)):
         if not any(alive(pid) for pid in pids):
             return
@@ -122,7 +122,7 @@ def main() -> None:
         run_experiment(
             cheap_experiment(work, repeats=int(repeats), reuse=True),
             folder,
-            on_event=lambda e: print(e.done, flush=True),
+            on_event=lambda e: print(f"{e.done}\n", end="", flush=True),  # one write: Ctrl-C cannot come in between
         )
     except KeyboardInterrupt as stop:
         print(stop, flush=True)
