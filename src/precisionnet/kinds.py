@@ -53,5 +53,8 @@ TRIAL, TRIAL_FOLDS, GIVEN_UP = 0.2, 2, 1.25
 """A trial has this share of the epochs and so many members of each kind; a kind that loses so many times as much as the
 best one is given up."""
 
+FEW_ROWS = 500
+"""Training rows below which there are twice as many folds, and members of each kind, and no trial: there is time."""
+
 FEWEST_MEMBERS = 4
 """An ensemble of several kinds has two networks of each at least, so that every row is left out by all kinds."""

@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 from precisionnet.errors import InputError
-from precisionnet.kinds import FEWEST_MEMBERS, SEVERAL, Kind
+from precisionnet.kinds import FEW_ROWS, FEWEST_MEMBERS, SEVERAL, Kind
 from precisionnet.parameter_table import BY_NAME, FROM_GLASSO, LEARNED, PARAMETERS, RECIPES, Parameter
 
 if TYPE_CHECKING:
@@ -84,17 +84,18 @@ class Settings:
         polish = POLISH if self.sparse and self.method == "joint" and self.recipe == "standard" else 0.0
         return round((1.0 + polish) * self.max_epochs)
 
-    @property
-    def n_folds(self) -> int:
-        """Into how many parts rows are dealt; each is left out by one member, or by one of every kind."""
-        return self.n_members // 2 if self.readout == "several" else self.n_members
+    def n_folds(self, n_rows: int) -> int:
+        """Into how many parts training rows are dealt; each is left out by one member, or by one of every kind.
 
-    @property
-    def members(self) -> list[tuple[Kind, int]]:
+        Kinds of few rows have twice as many members: a quarter of the rows is too much to leave out, and time is short.
+        """
+        return self.n_members // 2 if self.readout == "several" and n_rows >= FEW_ROWS else self.n_members
+
+    def members(self, n_folds: int) -> list[tuple[Kind, int]]:
         """Kind and fold of every network that is trained; linear ones are solved afterwards."""
         n = self.n_members
         if self.readout == "several":
-            return [(kind, fold) for kind in SEVERAL if not kind.linear for fold in range(self.n_folds)]
+            return [(kind, fold) for kind in SEVERAL if not kind.linear for fold in range(n_folds)]
         # With "both" the first half averages over the nodes and the second flattens them.
         readouts = ["mean"] * (n - n // 2) + ["mlp"] * (n // 2) if self.readout == "both" else [self.readout] * n
         return [(Kind(readout, readout), fold) for fold, readout in enumerate(readouts)]

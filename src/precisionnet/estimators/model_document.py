@@ -27,7 +27,7 @@ from precisionnet.estimators.regressor import PNNRegressor
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.targets import ClassTarget, NumberTarget, Target
 from precisionnet.estimators.training import NetworkFactory, new_network
-from precisionnet.kinds import SEVERAL, Kind
+from precisionnet.kinds import FEW_ROWS, SEVERAL, Kind
 from precisionnet.linalg import LARGEST
 from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import Settings, settings_of
@@ -131,6 +131,7 @@ class _Reader:
         self._settings = settings_of(document["settings"], kind._task, own_network=own_network)
         _refuse_odd_device(self._settings.device)
         self._n = _whole(document["n_features"], "n_features", 2, 10**6)
+        self._n_folds = self._checked_folds()
         self._kinds = self._member_kinds()
 
     def fitted(self, factory: NetworkFactory | None) -> Fitted:
@@ -143,7 +144,7 @@ class _Reader:
         n_missing = self._integers("n_missing", (n,), 0, sum(n_rows.values()) + len(self._tensors["row_ids"]))
         require(medians is not None or not n_missing.any(), "values were missing in a model that refuses them")
         member_matrices = self._floats("member_matrices", (len(self._kinds), n, n))
-        member_folds = self._integers("member_folds", (len(self._kinds),), 0, max(settings.n_folds - 1, 0))
+        member_folds = self._integers("member_folds", (len(self._kinds),), 0, max(self._n_folds - 1, 0))
         member_weights = self._floats("member_weights", (len(self._kinds),))
         fine = (member_weights > 0).all() and abs(member_weights.sum() - 1.0) <= ROUNDING
         require(bool(fine), "the networks' weights do not sum to one")
@@ -186,16 +187,23 @@ class _Reader:
         _refuse_wild_predictions(fitted)
         return fitted
 
+    def _checked_folds(self) -> int:
+        n_folds, settings = _whole(self._document["n_folds"], "n_folds", 0), self._settings
+        allowed = {0} if settings.recipe == "paper" else {settings.n_folds(0), settings.n_folds(FEW_ROWS)}
+        require(n_folds in allowed, f"there are {n_folds} folds")
+        return n_folds
+
     def _member_kinds(self) -> list[Kind]:
         """Return the networks' kinds: those of the settings, or some of several kinds."""
         names, settings = self._document["member_kinds"], self._settings
         require(isinstance(names, list), "member_kinds is no list")
-        known = {kind.name: kind for kind in (*SEVERAL, *(kind for kind, _ in settings.members))}
+        expected = [kind for kind, _ in settings.members(self._n_folds)]
+        known = {kind.name: kind for kind in (*SEVERAL, *expected)}
         require(all(text(name, "a kind") in known for name in names), "there is a kind of network that no model has")
         if settings.readout == "several":
-            fine = 1 <= len(names) <= len(SEVERAL) * settings.n_folds
+            fine = 1 <= len(names) <= len(SEVERAL) * self._n_folds
         else:
-            fine = names == [kind.name for kind, _ in settings.members]
+            fine = names == [kind.name for kind in expected]
         require(fine, f"there are {len(names)} networks")
         return [known[name] for name in names]
 
@@ -283,7 +291,7 @@ class _Reader:
     def _calibration(self) -> Calibration | None:
         if self._task == "classification" or "calibration.member" not in self._tensors:
             return None
-        member = self._integers("calibration.member", (None,), 0, self._settings.n_folds - 1)
+        member = self._integers("calibration.member", (None,), 0, max(self._n_folds - 1, 0))
         residual = self._floats("calibration.residual", member.shape)
         weight = self._floats("calibration.weight", member.shape)
         fine = len(member) > 0 and (residual >= 0).all() and (weight > 0).all()
@@ -291,11 +299,7 @@ class _Reader:
         return Calibration(member, residual, weight)
 
     def _folds(self, n_training: int) -> tuple[IndexArray, ...]:
-        n_folds = _whole(self._document["n_folds"], "n_folds", 0)
-        require(
-            n_folds == (0 if self._settings.recipe == "paper" else self._settings.n_folds), f"there are {n_folds} folds"
-        )
-        folds = tuple(self._integers(f"folds.{i}", (None,), 0, n_training - 1) for i in range(n_folds))
+        folds = tuple(self._integers(f"folds.{i}", (None,), 0, n_training - 1) for i in range(self._n_folds))
         rows = np.concatenate([*folds, np.empty(0, dtype=np.int64)])
         rising = all((np.diff(fold) > 0).all() for fold in folds)
         require(rising and len(np.unique(rows)) == len(rows), "a row is left out twice")

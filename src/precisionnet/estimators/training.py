@@ -29,7 +29,7 @@ from precisionnet.joint.algorithm1 import Algorithm1, Schedule
 from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, Start, TensorRows, start_of
 from precisionnet.joint.standard import Member, Plan, StandardRecipe, trial_losses
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trained, Trainer
-from precisionnet.kinds import GIVEN_UP, SEVERAL, TRIAL, TRIAL_FOLDS, Kind
+from precisionnet.kinds import FEW_ROWS, GIVEN_UP, SEVERAL, TRIAL, TRIAL_FOLDS, Kind
 from precisionnet.nn import PrecisionNetwork
 from precisionnet.nn.network import seeded
 from precisionnet.parameters import LEARNED, Settings
@@ -91,7 +91,8 @@ class TrainingRun:
         self._same_rows = True
         self._weights_before: dict[str, float] = {}
         """Those of the kinds in the model that training goes on from, where networks have seen all rows."""
-        self._roster = settings.members
+        n_folds = settings.n_folds(len(data.training)) if resume is None else len(resume.folds)
+        self._roster = settings.members(n_folds)
         """Kind and fold of the networks that are trained."""
         known = None if resume is None else _snapshot(resume, settings, data, network)
         if resume is not None and known is not None:
@@ -132,7 +133,7 @@ class TrainingRun:
                     sparse=settings.sparse,
                 )
                 members = self._members()
-                if settings.readout == "several" and known is None:
+                if settings.readout == "several" and known is None and len(data.training) >= FEW_ROWS:
                     stay = self._kinds_that_stay(problem, members, plan, start, n_jobs)
                     self._roster = [one for one in self._roster if one[0].name in stay]
                     members = [member for member in members if member.kind in stay]
@@ -183,7 +184,7 @@ class TrainingRun:
             usual_penalty=rate,
         )
         return JointProblem(
-            network=new_network(settings, *self._sizes, settings.members[0][0], self._network, self._seed).to(
+            network=new_network(settings, *self._sizes, self._roster[0][0], self._network, self._seed).to(
                 self._device, self._dtype
             ),
             rows=self._tensors(data.training),
@@ -210,8 +211,9 @@ class TrainingRun:
             return resume.folds
         dealer = np.random.RandomState(np.random.MT19937(np.random.SeedSequence([self._seed, 1])))
         strata = None if isinstance(data.target, NumberTarget) else data.training.y
-        fewest = settings.n_folds if settings.readout == "several" else FEWEST_FOLDS
-        return tuple(left_out_rows(data.training, settings.n_folds, strata, dealer, fewest))
+        n_folds = 1 + max(fold for _, fold in self._roster)
+        fewest = n_folds if settings.readout == "several" else FEWEST_FOLDS
+        return tuple(left_out_rows(data.training, n_folds, strata, dealer, fewest))
 
     def _members(self) -> list[Member]:
         """Make the networks. One's seeds do not depend on how many others there are."""
@@ -415,9 +417,10 @@ def _snapshot(
         and fitted.target.n_outputs == data.target.n_outputs
         and before.recipe == settings.recipe
         and before.method == settings.method
-        and before.members == settings.members
+        and before.readout == settings.readout
+        and before.n_members == settings.n_members
     )
-    roster = [(kind, fold) for kind, fold in settings.members if kind.name in fitted.member_kinds]
+    roster = [one for one in settings.members(len(fitted.folds)) if one[0].name in fitted.member_kinds]
     if not same or not roster:
         return None
     trained = [i for i, kind in enumerate(fitted.member_kinds) if kind in {kind.name for kind, _ in roster}]
