@@ -9,9 +9,8 @@ from sklearn.base import RegressorMixin
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.attributes import of_fitted
-from precisionnet.estimators.base import BasePNN
+from precisionnet.estimators.base import BasePNN, documented
 from precisionnet.estimators.intervals import NOTHING_TO_CALIBRATE_ON, Calibration
-from precisionnet.estimators.parameter_docs import documented
 from precisionnet.types import FloatArray, TaskName
 
 
