@@ -179,6 +179,7 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         cache: GlassoCache | None = None,
         resume: Fitted | None = None,
         keep: Literal["best", "last"] = "best",
+        other_targets: Sequence[Any] = (),
     ) -> TrainingRun:
         """Prepare a fit that goes on epoch by epoch; ``keep`` takes what it came to.
 
@@ -201,6 +202,9 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         keep : {"best", "last"}, default="best"
             Which epoch ``finish`` returns: the one that is best on rows not learned from, or the last one, so that
             fits to different targets take the same steps.
+        other_targets : sequence of array-like of shape (n_samples,), default=()
+            More targets of the same rows, each fitted with networks of its own in the same run, which keeps the last
+            epoch; ``TrainingRun.effects`` tells what each rests on.
 
         Returns
         -------
@@ -208,6 +212,7 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
             To be advanced.
         """
         settings, data = self._prepared(X, y, None, X_val=X_val, y_val=y_val, groups=groups)
+        others = [self._prepared(X, other, None, X_val=None, groups=groups)[1] for other in other_targets]
         return TrainingRun(
             data,
             settings,
@@ -217,6 +222,7 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
             resume=resume,
             cache=cache,
             keep=keep,
+            others=others,
         )
 
     def keep(self, fitted: Fitted) -> Self:
