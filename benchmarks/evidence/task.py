@@ -8,7 +8,8 @@
 such products that explain a fifth of the variance beside linear effects of columns ("mixed"), or single columns alone,
 some of them bent ("control"); a fifth of the variance is noise. One row per table: area under ROC among the graph's
 true edges, edges found at q <= 0.1 and false ones among them, and how many of the null fits, each playing the observed
-one in turn, report an edge at q <= 0.05.
+one in turn, report an edge at q <= 0.05. ``..._by_networks`` are the figures before edges had to hold beside each
+other.
 
 ``cohorts``: correlation of ``task_graph_`` and ``task_nodes_`` between seeds and between halves of the people; the rank
 correlation of edges between halves given |theta| and both columns' importance, with its p-value by relabelling columns;
@@ -39,10 +40,9 @@ from sklearn.metrics import roc_auc_score
 from precisionnet import PNNRegressor
 from precisionnet.datasets import make_sparse_precision
 from precisionnet.evidence import task_evidence
-from precisionnet.evidence.pairs import pairs_of, q_values
-from precisionnet.evidence.permutations import pooled_p
-from precisionnet.evidence.task import studentised
-from precisionnet.evidence.task_fits import FitKey, TaskTable, additive_residual, evidence_network, run_fits
+from precisionnet.evidence.pairs import pairs_of
+from precisionnet.evidence.task_fits import FitKey, TaskTable, additive_residual, evidence_network, run_fits, target_of
+from precisionnet.evidence.task_tests import EdgeTests, edge_tests
 from precisionnet.paper.cohorts import load_cohort
 from precisionnet.precision import partial_correlations
 from precisionnet.types import BoolArray, FloatArray
@@ -95,28 +95,32 @@ def _unit(values: FloatArray) -> FloatArray:
     return (values - values.mean()) / values.std()
 
 
-def synthetic(quick: bool) -> Iterator[tuple[str, Callable[[], Row]]]:
+def synthetic(quick: bool, fits: Path | None) -> Iterator[tuple[str, Callable[[], Row]]]:
     """One row per table."""
     permutations = 25 if quick else PERMUTATIONS
     for seed in range(1 if quick else DRAWS):
         for cell in CELLS[::3] if quick else CELLS:
-            yield " ".join(map(str, (*cell, seed))), partial(_synthetic_row, *cell, seed, permutations)
+            yield " ".join(map(str, (*cell, seed))), partial(_synthetic_row, *cell, seed, permutations, fits)
 
 
-def _synthetic_row(kind: str, graph: str, n: int, rows: int, seed: int, permutations: int) -> Row:
+def _synthetic_row(kind: str, graph: str, n: int, rows: int, seed: int, permutations: int, fits: Path | None) -> Row:
     X, y, theta, has_product = drawn_table(kind, graph, n, rows, seed)
     model = PNNRegressor(random_state=seed).fit(X, y)
     person = np.arange(rows)
     residual, r2 = additive_residual(X, y, person, seed)
     keys = [FitKey("edges", "table", 0), *(FitKey("edges", "null", i) for i in range(permutations))]
     table = TaskTable(X, y, person, residual)
-    found = run_fits(evidence_network(model, seed), table, keys, seed, os.cpu_count(), None, None)
+    store = None if fits is None else fits / f"{kind}-{graph}-{n}-{rows}-{seed}.jsonl"
+    found = run_fits(evidence_network(model, seed), table, keys, seed, 1, store, None)
     effect, null = found[keys[0]], np.array([found[key] for key in keys[1:]])
-    t, null_t = (np.abs(part) for part in studentised(effect, null))
     edge, in_graph = theta[pairs_of(n)] != 0, model.precision_[pairs_of(n)] != 0
-    q = np.full(len(t), np.nan)
-    q[in_graph] = q_values(pooled_p(t[in_graph], null_t[:, in_graph]))
-    reported = q <= 0.1
+
+    def tests(observed: FloatArray, drawn: FloatArray, target: FloatArray) -> EdgeTests:
+        return edge_tests(observed, drawn, in_graph, X, target, person)
+
+    # Each null fit plays the observed one in turn, beside the others.
+    played = [tests(null[i], np.delete(null, i, axis=0), target_of(key, table, seed)) for i, key in enumerate(keys[1:])]
+    of_table = tests(effect, null, residual)
     row = {
         "kind": kind,
         "graph": graph,
@@ -126,28 +130,24 @@ def _synthetic_row(kind: str, graph: str, n: int, rows: int, seed: int, permutat
         "additive_r2": r2,
         "products": int(has_product.sum()),
         "in_graph": int((has_product & in_graph).sum()),
-        "found": int((reported & has_product).sum()),
-        "false": int((reported & ~has_product).sum()),
-        "reported_at_0.05": int((q <= 0.05).sum()),
-        "null_runs_that_report": _null_alarms(null_t[:, in_graph]),
+        "found": int(((of_table.q_value <= 0.1) & has_product).sum()),
+        "false": int(((of_table.q_value <= 0.1) & ~has_product).sum()),
+        "found_by_networks": int(((of_table.q_by_networks <= 0.1) & has_product).sum()),
+        "false_by_networks": int(((of_table.q_by_networks <= 0.1) & ~has_product).sum()),
+        "reported_at_0.05": int((of_table.q_value <= 0.05).sum()),
+        "null_runs_that_report": sum(bool((one.q_value <= 0.05).any()) for one in played),
     }
-    for name, score in (("p", t), ("effect", np.abs(effect)), ("task_graph", np.abs(model.task_graph_[pairs_of(n)]))):
+    scores = (
+        ("p", rankdata(-of_table.p_value) + 0.4 * rankdata(np.abs(of_table.t)) / len(effect)),  # ties by the effect
+        ("effect", np.abs(effect)),
+        ("task_graph", np.abs(model.task_graph_[pairs_of(n)])),
+    )
+    for name, score in scores:
         row[f"auroc_{name}"] = roc_auc_score(has_product[edge], score[edge]) if has_product.any() else np.nan
     return row
 
 
-def _null_alarms(null_t: FloatArray) -> int:
-    """How many null fits report an edge at q <= 0.05 when they play the observed one beside the others."""
-    others = np.ones(len(null_t), dtype=bool)
-    count = 0
-    for i in range(len(null_t)):
-        others[i] = False
-        count += bool((q_values(pooled_p(null_t[i], null_t[others])) <= 0.05).any())
-        others[i] = True
-    return count
-
-
-def cohorts(quick: bool) -> Iterator[tuple[str, Callable[[], Row]]]:
+def cohorts(quick: bool, fits: Path | None) -> Iterator[tuple[str, Callable[[], Row]]]:
     """Rows of several kinds, named by what they measure."""
     for cohort in COHORTS:
         yield f"{cohort} seeds", partial(_seeds_row, cohort)
@@ -277,7 +277,7 @@ def _found_again_row(cohort: str, repeat: int) -> Row:
     return row
 
 
-def timing(quick: bool) -> Iterator[tuple[str, Callable[[], Row]]]:
+def timing(quick: bool, fits: Path | None) -> Iterator[tuple[str, Callable[[], Row]]]:
     """Evidence beside default fits, both on two cores."""
 
     def measured() -> Row:
@@ -304,8 +304,9 @@ def main() -> None:
     parser.add_argument("what", choices=["synthetic", "cohorts", "time"])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--fits", type=Path, help="folder that remembers the finished fits of ``synthetic``")
     chosen = parser.parse_args()
-    rows = {"synthetic": synthetic, "cohorts": cohorts, "time": timing}[chosen.what](chosen.quick)
+    rows = {"synthetic": synthetic, "cohorts": cohorts, "time": timing}[chosen.what](chosen.quick, chosen.fits)
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     known = {row["name"] for row in csv.DictReader(chosen.out.open())} if chosen.out.exists() else set()
     for name, measure in rows:

@@ -9,13 +9,15 @@ import pytest
 from precisionnet import PNNClassifier, PNNRegressor
 from precisionnet.errors import InputError
 from precisionnet.evidence import compare_graphs, task_evidence
-from precisionnet.evidence.task import moderated, studentised
 from precisionnet.evidence.task_fits import (
     TaskTable,
     additive_residual,
     evidence_network,
     fit_keys,
     run_fits,
+    run_fits_together,
+    runs_of,
+    targets_in_a_run,
     targets_of_others,
 )
 
@@ -169,48 +171,53 @@ def test_the_residual_has_nothing_of_single_columns_left():
     assert abs(np.corrcoef(residual, single)[0, 1]) < 0.15
 
 
-def test_a_null_fit_is_studentised_by_the_others():
-    rng = np.random.default_rng(0)
-    null = rng.normal(2.0, 1.0, size=(12, 7)) * np.array([1, 1, 1, 5, 1, 1, 1])
-    observed = rng.normal(size=7)
-    t, null_t = studentised(observed, null)
-    np.testing.assert_allclose(t, (observed - null.mean(axis=0)) / np.sqrt(moderated(null.var(axis=0, ddof=1), 11)))
-    for i in range(12):
-        others = np.delete(null, i, axis=0)
-        expected = (null[i] - others.mean(axis=0)) / np.sqrt(moderated(others.var(axis=0, ddof=1), 10))
-        np.testing.assert_allclose(null_t[i], expected)
-
-
-def test_moderated_variances():
-    rng = np.random.default_rng(0)
-    alike = rng.chisquare(10, size=4000) / 10
-    np.testing.assert_allclose(moderated(alike, 10).std(), 0.0, atol=0.05)
-    assert moderated(alike, 10).mean() == pytest.approx(1.0, abs=0.05)
-    true = 5 / rng.chisquare(5, size=4000) * 2.0  # prior: 5 degrees of freedom, size 2
-    seen = true * rng.chisquare(10, size=4000) / 10
-    better = moderated(seen, 10)
-    np.testing.assert_allclose(better, (5 * 2.0 + 10 * seen) / 15, rtol=0.25)
-    assert np.mean((np.log(better) - np.log(true)) ** 2) < np.mean((np.log(seen) - np.log(true)) ** 2)
-
-
-def test_under_the_null_few_runs_report():
-    """Each null fit plays the observed one: pooled p-values and their false discovery rate hold."""
-    from precisionnet.evidence.pairs import q_values
-    from precisionnet.evidence.permutations import pooled_p
-
-    rng = np.random.default_rng(0)
-    alarms = 0
-    for _ in range(40):
-        common = rng.normal(size=(21, 1)) * 0.3  # effects of one fit go together
-        null = (common + rng.normal(size=(21, 60))) * rng.uniform(0.5, 2.0, size=60)
-        t, null_t = studentised(null[0], null[1:])
-        alarms += (q_values(pooled_p(np.abs(t), np.abs(null_t))) <= 0.05).any()
-    assert alarms <= 6
-
-
 def test_every_fit_is_listed_once():
     keys = fit_keys(5, 2)
     assert len(keys) == len(set(keys)) == 2 * (1 + 5 + 4)
+    runs = runs_of(keys, 2)
+    assert sorted(key for run in runs for key in run) == sorted(keys)
+    assert [len(run) for run in runs] == [2] * 10
+    for run in runs:  # of the same rows
+        assert len({(key.of == "half") * (1 + key.number) for key in run}) == 1
+
+
+def test_who_shares_a_run_changes_nothing(model, table):
+    X, y = table[0].to_numpy(), table[1].to_numpy()
+    rows, keys = TaskTable(X, y, np.arange(len(y)), y - y.mean()), fit_keys(1, 1)[:4]
+    network = evidence_network(model, 0).set_params(max_epochs=3)
+    assert targets_in_a_run(network, rows) == 2
+
+    def run(*chosen):
+        return dict(run_fits_together(network, rows, chosen, 0, 2))
+
+    for first, second in (keys[:2], keys[2:]):
+        pair, turned, alone = run(first, second), run(second, first), run(first)
+        other = run(first, keys[0] if first != keys[0] else keys[3])
+        for again in (turned, alone, other):
+            np.testing.assert_array_equal(again[first], pair[first])
+        np.testing.assert_array_equal(turned[second], pair[second])
+        assert np.ptp(pair[first]) > 0
+
+
+def test_targets_that_share_a_run_are_fitted_as_if_alone(model, table):
+    X, y = table
+    network = evidence_network(model, 0).set_params(max_epochs=2)
+    shared = network.start_training(X, y, other_targets=[y[::-1].to_numpy()])
+    runs = [network.start_training(X, target, keep="last") for target in (y, y[::-1].to_numpy())]
+    for run in (shared, *runs):
+        while not run.done:
+            run.advance()
+    for together, alone in zip(shared.effects(), (run.effects()[0] for run in runs), strict=True):
+        for part in ("nodes", "edges", "products"):
+            np.testing.assert_allclose(getattr(together, part), getattr(alone, part), rtol=1e-3, atol=1e-4)
+
+
+def test_rows_that_repeat_are_fitted_one_target_at_a_time(model, table):
+    X, y = np.repeat(table[0].to_numpy()[:60], 2, axis=0), table[1].to_numpy()
+    network = evidence_network(model, 0).set_params(max_epochs=1)
+    assert targets_in_a_run(network, TaskTable(X, y, np.arange(120) // 2, y)) == 1
+    with pytest.raises(InputError, match="fit these targets one by one"):
+        network.start_training(X, y, other_targets=[np.repeat(y[:60], 2)])
 
 
 def test_mistakes_get_a_sentence(model, table):

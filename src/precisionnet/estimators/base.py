@@ -180,6 +180,7 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         cache: GlassoCache | None = None,
         resume: Fitted | None = None,
         keep: Literal["best", "last"] = "best",
+        other_targets: Sequence[Any] = (),
     ) -> TrainingRun:
         """Prepare a fit that goes on epoch by epoch; ``keep`` takes what it came to.
 
@@ -202,6 +203,9 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         keep : {"best", "last"}, default="best"
             Which epoch ``finish`` returns: the one that is best on rows not learned from, or the last one, so that
             fits to different targets take the same steps.
+        other_targets : sequence of array-like of shape (n_samples,), default=()
+            More targets of the same rows, each fitted with networks of its own in the same run, which keeps the last
+            epoch; ``TrainingRun.effects`` tells what each rests on.
 
         Returns
         -------
@@ -209,6 +213,7 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
             To be advanced.
         """
         settings, data, callbacks = self._prepared(X, y, None, X_val=X_val, y_val=y_val, groups=groups)
+        others = [self._prepared(X, other, None, X_val=None, groups=groups)[1] for other in other_targets]
         return TrainingRun(
             data,
             settings,
@@ -218,6 +223,7 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
             resume=resume,
             cache=cache,
             keep=keep,
+            others=others,
         )
 
     def keep(self, fitted: Fitted) -> Self:

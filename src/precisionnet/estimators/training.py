@@ -18,7 +18,7 @@ from torch import nn
 
 from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.combination import kind_weights
-from precisionnet.estimators.explanation import task_effects
+from precisionnet.estimators.explanation import TaskEffects, task_effects
 from precisionnet.estimators.fitted import Fitted, OutOfFold, training_device
 from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.linear_members import linear_members, linear_network
@@ -28,7 +28,7 @@ from precisionnet.estimators.targets import NumberTarget
 from precisionnet.joint.algorithm1 import Algorithm1, Schedule
 from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, Start, TensorRows, start_of
 from precisionnet.joint.standard import Member, Plan, StandardRecipe, trial_losses
-from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trained, Trainer
+from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
 from precisionnet.kinds import FEW_ROWS, GIVEN_UP, SEVERAL, TRIAL, TRIAL_FOLDS, Kind
 from precisionnet.nn import PrecisionNetwork
 from precisionnet.nn.network import seeded
@@ -79,8 +79,11 @@ class TrainingRun:
         resume: Fitted | None = None,
         cache: GlassoCache | None = None,
         keep: Literal["best", "last"] = "best",
+        others: Sequence[TrainingData] = (),
     ) -> None:
         self._data, self._settings, self._network = data, settings, network
+        self._targets = (data, *others)
+        _refuse_other_rows(self._targets, settings, resume)
         self._sizes = data.training.X.shape[1], data.target.n_outputs
         self._dtype, self._device = getattr(torch, settings.dtype), training_device(settings.device)
         self.n_threads = 1
@@ -138,7 +141,7 @@ class TrainingRun:
                     self._roster = [one for one in self._roster if one[0].name in stay]
                     members = [member for member in members if member.kind in stay]
                 policy = StandardRecipe(problem, settings.method, members, plan, start, validation, known, n_jobs)
-            self.trainer = Trainer(policy, callbacks, keep)
+            self.trainer = Trainer(policy, callbacks, "last" if others else keep)
 
     def threads(self) -> AbstractContextManager[None]:
         """Compute with as many threads as the problem's shape asks for; wrap many epochs in one block."""
@@ -160,15 +163,20 @@ class TrainingRun:
         return self.trainer.kept_row
 
     def finish(self) -> Fitted:
-        """Return the model at its best epoch so far."""
+        """Return the model (of several targets, the first one's) at its best epoch so far."""
         data = self._data
         with limited_threads(self.n_threads):
-            trained = self.trainer.result()
-            if trained.note:
-                warnings.warn(f"The precision solver {trained.note}.", PrecisionNetWarning, stacklevel=4)
-            fitted = self._weighed(self._fitted(trained))
+            fitted = self._weighed(self._model(0))
             effects = task_effects(fitted, data.training.X, data.training.weight)
             return replace(fitted, task_nodes=effects.nodes, task_graph=effects.edges)
+
+    def effects(self) -> list[TaskEffects]:
+        """Return what each target's model rests on, without the rest of what makes a model."""
+        with limited_threads(self.n_threads):
+            return [
+                task_effects(self._model(number), data.training.X, data.training.weight)
+                for number, data in enumerate(self._targets)
+            ]
 
     def _problem(self) -> JointProblem:
         data, settings = self._data, self._settings
@@ -187,7 +195,10 @@ class TrainingRun:
             network=new_network(settings, *self._sizes, self._roster[0][0], self._network, self._seed).to(
                 self._device, self._dtype
             ),
-            rows=self._tensors(data.training),
+            rows=replace(
+                self._tensors(data.training),
+                y=torch.cat([self._target_tensor(one.training.y, one) for one in self._targets]),
+            ),
             task_loss=data.target.task_loss,
             metric=data.target.metric,
             graph=graph,
@@ -197,10 +208,13 @@ class TrainingRun:
 
     def _tensors(self, table: Table) -> TensorRows:
         x = torch.from_numpy(self._data.scaler.transform(table.X)).to(self._dtype).unsqueeze(-1)
-        y = self._data.target.tensor(table.y)
-        y = y.to(self._dtype) if y.is_floating_point() else y
         weight = torch.from_numpy(table.weight).to(self._dtype)
-        return TensorRows(x.to(self._device), y.to(self._device), weight.to(self._device))
+        return TensorRows(x.to(self._device), self._target_tensor(table.y, self._data), weight.to(self._device))
+
+    def _target_tensor(self, y: FloatArray, data: TrainingData) -> torch.Tensor:
+        """Return values of a target as the networks learn it."""
+        tensor = data.target.tensor(y).to(self._device)
+        return tensor.to(self._dtype) if tensor.is_floating_point() else tensor
 
     def _deal_folds(self, resume: Fitted | None) -> tuple[IndexArray, ...]:
         """Return the rows of each fold; the same as before where training goes on with the same rows."""
@@ -216,17 +230,19 @@ class TrainingRun:
         return tuple(left_out_rows(data.training, n_folds, strata, dealer, fewest))
 
     def _members(self) -> list[Member]:
-        """Make the networks. One's seeds do not depend on how many others there are."""
-        settings, every_row = self._settings, np.arange(len(self._data.training))
+        """Make the networks, target by target. One's seeds depend neither on the others nor on the target."""
+        settings, n_rows = self._settings, len(self._data.training)
         sources = np.random.SeedSequence(self._seed).spawn(len(self._roster))
+        seeds = [source.generate_state(2) for source in sources]
         members = []
-        for source, (kind, fold) in zip(sources, self._roster, strict=True):
-            first_weights, order = source.generate_state(2)
-            network = new_network(settings, *self._sizes, kind, self._network, int(first_weights))
-            left_out = self._folds[fold]
-            rows = np.setdiff1d(every_row, left_out)
-            made = network.to(self._device, self._dtype)
-            members.append(Member(made, kind.name, rows, left_out, int(order), kind.noise, kind.batch))
+        for first_row in range(0, n_rows * len(self._targets), n_rows):  # see TensorRows
+            for (first_weights, order), (kind, fold) in zip(seeds, self._roster, strict=True):
+                network = new_network(settings, *self._sizes, kind, self._network, int(first_weights))
+                left_out = self._folds[fold]
+                rows = np.setdiff1d(np.arange(n_rows), left_out)
+                made = network.to(self._device, self._dtype)
+                shares = kind.noise, kind.batch
+                members.append(Member(made, kind.name, first_row + rows, first_row + left_out, int(order), *shares))
         return members
 
     def _kinds_that_stay(
@@ -244,9 +260,14 @@ class TrainingRun:
                 del losses[max(name, kind.twin, key=lambda one: losses[one])]
         return {name for name, loss in losses.items() if loss <= GIVEN_UP * min(losses.values())}
 
-    def _fitted(self, trained: Trained) -> Fitted:
-        """Put the model together with all networks, but for what it says of the task and of its error."""
-        data, settings, kept = self._data, self._settings, trained.kept
+    def _model(self, number: int) -> Fitted:
+        """Return a target's model with all networks, but for what it says of the task and of its error."""
+        data, settings = self._targets[number], self._settings
+        n_members = len(self._roster)
+        trained = self.trainer.result(slice(number * n_members, (number + 1) * n_members))
+        if trained.note:
+            warnings.warn(f"The precision solver {trained.note}.", PrecisionNetWarning, stacklevel=4)
+        kept = trained.kept
         networks, roster = [], list(self._roster)
         for (kind, _), state in zip(roster, kept.networks, strict=True):
             # Predictions are float64: a row then gets the same number, to about 1e-15, whatever stands beside it.
@@ -402,6 +423,20 @@ def _refuse_other_outputs(network: nn.Module, n_nodes: int, n_outputs: int) -> N
             f"The network must map x of shape (batch, {n_nodes}, 1) and a matrix to (batch, {n_outputs}); of two rows "
             f"it made {shape} in place of (2, {n_outputs})."
         )
+
+
+def _refuse_other_rows(targets: Sequence[TrainingData], settings: Settings, resume: Fitted | None) -> None:
+    """Targets that share a run have the same rows in the same order, and members to themselves."""
+    first = targets[0].training
+    for other in (one.training for one in targets[1:]):
+        same = all(np.array_equal(getattr(first, part), getattr(other, part)) for part in ("X", "weight", "group"))
+        numbers = isinstance(targets[0].target, NumberTarget)  # classes are dealt into folds by the target
+        alike = settings.recipe == "standard" and settings.readout != "several"
+        if not (same and numbers and alike) or resume is not None:
+            raise InputError(
+                "Only numbers are fitted together, by the standard recipe, with members alike (readout='both'), from "
+                "the start, where no two rows have the same columns: fit these targets one by one."
+            )
 
 
 def _snapshot(

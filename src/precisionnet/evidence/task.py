@@ -9,11 +9,10 @@ fitted to other targets (``task_fits.py``), which start at the same point and ta
   Giving the whole target to others would take the main effects away as well, and their curvature would then pass for
   edges.
 
-An effect is studentised by mean and standard deviation of its own effects under the null (a null fit by those of the
-others); the deviations, each from a hundred fits, are moderated towards their common size. It is compared with the
-studentised null effects of all: p = (1 + b) / (1 + B n). The false discovery rate q is Benjamini and Hochberg's over
-these pooled p-values, which is the permutation estimate of it: over all nodes, and over the edges of the data's sparse
-graph. A pair that is no edge of that graph has an effect and a p-value, and no q-value.
+Effects are studentised and compared with those of all drawn targets together; an edge must also hold beside the other
+edges that are (``task_tests.py``). The false discovery rate q is Benjamini and Hochberg's over these p-values: over all
+nodes, and over the edges of the data's sparse graph. A pair that is no edge of that graph has an effect and a p-value,
+and no q-value.
 
 Frequencies and intervals are from halves of the people, in complementary pairs: a half's variance is that of the
 difference within pairs over 2, and the whole table's half of that.
@@ -28,8 +27,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq
-from scipy.special import digamma, polygamma
 from scipy.stats import t as student_t
 from sklearn.utils import check_random_state
 
@@ -43,7 +40,8 @@ from precisionnet.evidence.pairs import pair_frame, pairs_of, q_values
 from precisionnet.evidence.permutations import check_counts, pooled_p
 from precisionnet.evidence.task_fits import FitKey, Kind, TaskTable, additive_residual, evidence_network, fit_keys
 from precisionnet.evidence.task_fits import run_fits as run_all
-from precisionnet.types import BoolArray, FloatArray
+from precisionnet.evidence.task_tests import edge_tests, studentised
+from precisionnet.types import FloatArray
 
 HALF_PAIRS = 8
 """Complementary pairs of halves of the people."""
@@ -65,9 +63,9 @@ class TaskEvidence:
     edges : DataFrame
         One row per pair: ``source``, ``target``, ``effect`` (in the target's units: how far the two columns, a standard
         deviation up each, move the prediction beyond what each does alone), ``frequency`` (share of half-tables in
-        which the pair is among the strongest twentieth with the same sign), ``p_value``, ``q_value`` (NaN for pairs
-        that are no edge of the data's graph), ``in_graph``, and ``task_graph``, the model's own value for decorrelated
-        columns.
+        which the pair is among the strongest twentieth with the same sign), ``p_value`` (beside drawn targets and, of
+        pairs that stand out, beside each other), ``q_value`` (NaN for pairs that are no edge of the data's graph),
+        ``in_graph``, and ``task_graph``, the model's own value for decorrelated columns.
     nodes : DataFrame
         One row per column: ``node``, ``importance`` (in the target's units; correlated columns share what they carry)
         with a 95 % interval, ``direction`` (1: the prediction rises with the column), ``frequency`` (share of
@@ -140,7 +138,7 @@ def task_evidence(
     y : array-like of shape (n_samples,)
         Their target.
     n_permutations : int, default=100
-        Fits to drawn targets, for nodes and for edges each; about as many whole fits are run.
+        Fits to drawn targets, for nodes and for edges each; it takes about as long as so many whole fits.
     groups : array-like of shape (n_samples,), optional
         Whose row it is: people are drawn whole.
     n_jobs : int, default=None
@@ -176,10 +174,10 @@ def task_evidence(
     table, additive_r2 = _checked_table(model, X, y, groups, seed)
     keys = fit_keys(int(n_permutations), HALF_PAIRS)
     effects = run_all(evidence_network(model, seed), table, keys, seed, n_jobs, store, on_fit)
-    names, graph = column_names(model), model.fitted.precision != 0
+    names = column_names(model)
     nodes, edges = (_Judged.of(kind, effects) for kind in ("nodes", "edges"))
     return TaskEvidence(
-        edges=_edge_table(edges, model, names, graph),
+        edges=_edge_table(edges, model, names, table),
         nodes=_node_table(nodes, model, names),
         n_permutations=int(n_permutations),
         additive_r2=additive_r2,
@@ -189,11 +187,11 @@ def task_evidence(
 
 @dataclass(frozen=True)
 class _Judged:
-    """Effects of one kind: of the table, studentised beside the null's, and of halves of the people."""
+    """Effects of one kind: of the table, of drawn targets, and of halves of the people."""
 
     effect: FloatArray
-    t: FloatArray
-    null_t: FloatArray
+    null: FloatArray
+    """(drawn targets, effects)."""
     halves: FloatArray
     """(pairs, 2, effects)."""
 
@@ -201,10 +199,8 @@ class _Judged:
     def of(cls, kind: Kind, effects: Mapping[FitKey, FloatArray]) -> _Judged:
         null = np.array([value for key, value in effects.items() if key.kind == kind and key.of == "null"])
         halves = {key.number: value for key, value in effects.items() if key.kind == kind and key.of == "half"}
-        observed = effects[FitKey(kind, "table", 0)]
-        t, null_t = studentised(observed, null)
         paired = np.array([halves[i] for i in sorted(halves)]).reshape(len(halves) // 2, 2, -1)
-        return cls(observed, t, null_t, paired)
+        return cls(effects[FitKey(kind, "table", 0)], null, paired)
 
     @property
     def standard_error(self) -> FloatArray:
@@ -217,57 +213,27 @@ class _Judged:
         return float(np.mean([np.corrcoef(first, second)[0, 1] for first, second in self.halves]))
 
 
-def studentised(observed: FloatArray, null: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return t of the observed effects by mean and deviation of the null's, and t of each null fit by the others'."""
-    n = len(null)
-    mean, squares = null.mean(axis=0), np.sum((null - null.mean(axis=0)) ** 2, axis=0)
-    others = mean + (mean - null) / (n - 1)
-    left = squares - (null - mean) ** 2 * n / (n - 1)  # squares of the others about their own mean
-    t = (observed - mean) / np.sqrt(moderated(squares / (n - 1), n - 1))
-    return t, np.array(
-        [(one - m) / np.sqrt(moderated(s / (n - 2), n - 2)) for one, m, s in zip(null, others, left, strict=True)]
-    )
-
-
-def moderated(variance: FloatArray, degrees: int) -> FloatArray:
-    """Shrink variances of many effects, each from a few fits, towards their common size.
-
-    Smyth's (2004) empirical Bayes estimate: with ``degrees`` degrees of freedom each and prior ones that make the
-    spread of log variances what it is; the prior is infinite where they differ by no more than chance.
-    """
-    logs = np.log(np.maximum(variance, np.finfo(float).tiny))
-    excess = float(np.var(logs)) - float(polygamma(1, degrees / 2))
-    common = float(np.exp(np.mean(logs) - digamma(degrees / 2) + np.log(degrees / 2)))
-    if excess <= 0.0:
-        return np.full_like(variance, common)
-    prior = 2.0 * float(brentq(lambda half: polygamma(1, half) - excess, 1e-8, 1e8))
-    common *= float(np.exp(digamma(prior / 2) - np.log(prior / 2)))
-    return (prior * common + degrees * variance) / (prior + degrees)
-
-
-def _edge_table(judged: _Judged, model: BasePNN, names: list[str], graph: BoolArray) -> pd.DataFrame:
+def _edge_table(judged: _Judged, model: BasePNN, names: list[str], table: TaskTable) -> pd.DataFrame:
     first, second = pairs_of(len(names))
-    in_graph = graph[first, second]
-    p = pooled_p(np.abs(judged.t), np.abs(judged.null_t))
-    q = np.full(len(p), np.nan)
-    if in_graph.any():
-        q[in_graph] = q_values(pooled_p(np.abs(judged.t[in_graph]), np.abs(judged.null_t[:, in_graph])))
-    halves = judged.halves.reshape(-1, len(p))
+    in_graph = model.fitted.precision[first, second] != 0
+    tests = edge_tests(judged.effect, judged.null, in_graph, table.X, table.residual, table.person)
+    halves = judged.halves.reshape(-1, len(first))
     strong = np.abs(halves) >= np.quantile(np.abs(halves), 1.0 - STRONGEST, axis=1, keepdims=True)
     frequency = np.mean(strong & (np.sign(halves) == np.sign(judged.effect)), axis=0)
-    table = pair_frame(
+    pairs = pair_frame(
         names,
-        {"effect": judged.effect, "frequency": frequency, "p_value": p, "q_value": q},
+        {"effect": judged.effect, "frequency": frequency, "p_value": tests.p_value, "q_value": tests.q_value},
     )
-    table["in_graph"] = in_graph
-    table["task_graph"] = model.fitted.task_graph[first, second]
-    return table
+    pairs["in_graph"] = in_graph
+    pairs["task_graph"] = model.fitted.task_graph[first, second]
+    return pairs
 
 
 def _node_table(judged: _Judged, model: BasePNN, names: list[str]) -> pd.DataFrame:
     effect = model.fitted.task_nodes
     reach = float(student_t.ppf(0.5 + LEVEL / 2, len(judged.halves))) * judged.standard_error
-    p = pooled_p(np.abs(judged.t), np.abs(judged.null_t))
+    t, null_t = studentised(judged.effect, judged.null)
+    p = pooled_p(np.abs(t), np.abs(null_t))
     halves = judged.halves.reshape(-1, len(names))
     return pd.DataFrame(
         {

@@ -8,6 +8,10 @@ rows left out) and the same number of epochs, of which the last one counts: they
   people. Signs flipped at random would keep how far each row is from its additive prediction, which is what edges make
   large, and found fewer of them;
 - both on halves of the people, in complementary pairs.
+
+Two targets of the same rows are fitted in one run, whose steps take hardly longer than those of one: with members of
+their own, so that which two share a run changes no bit. A target that is left over has itself for company, because
+sums in stacks of another size round differently.
 """
 
 from __future__ import annotations
@@ -29,14 +33,16 @@ from sklearn.preprocessing import SplineTransformer, StandardScaler
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.base import BasePNN
-from precisionnet.estimators.explanation import task_effects
 from precisionnet.estimators.regressor import PNNRegressor
+from precisionnet.evidence.pairs import pairs_of
 from precisionnet.runner.lines import LinesFile, StoredLine, digest, read_lines
-from precisionnet.types import FloatArray, IndexArray
+from precisionnet.types import BoolArray, FloatArray, IndexArray
 from precisionnet.versions import RECIPE_VERSION
 
 MEMBERS = 4
-"""Networks of a fit, half of the default. A fit takes about 0.7 of a default one's time."""
+"""Networks of a fit, half of the default."""
+TOGETHER = 2
+"""Targets in a run, which then has as many networks as a default fit, and takes its time."""
 FOLDS = 10
 PENALTIES = np.logspace(0, 5, 21)
 
@@ -114,28 +120,57 @@ def evidence_network(model: BasePNN, seed: int) -> PNNRegressor:
     parameters |= {"random_state": seed, "callbacks": None, "n_jobs": None, "verbose": False, "warm_start": False}
     if model.settings.recipe == "standard":
         parameters["n_members"] = min(MEMBERS, model.settings.n_members)
+        if model.settings.readout == "several":
+            parameters["readout"] = "both"
     return PNNRegressor(**parameters)
 
 
-def run_fit(network: PNNRegressor, table: TaskTable, key: FitKey, seed: int) -> tuple[FitKey, FloatArray]:
-    """Fit, and return effects of nodes, or of pairs row by row of the upper triangle."""
-    rng = np.random.default_rng([seed, ["table", "null", "half"].index(key.of), key.number // (1 + (key.of == "half"))])
-    y, rows = table.y if key.kind == "nodes" else table.residual, np.ones(len(table.y), dtype=bool)
-    if key.of == "null":
-        y = targets_of_others(y, table.person, rng)
-    elif key.of == "half":
-        order = rng.permutation(table.n_people)  # the same for both halves of a pair
-        chosen = order[: len(order) // 2] if key.number % 2 == 0 else order[len(order) // 2 :]
-        rows = np.isin(table.person, chosen)
-    run = network.start_training(table.X[rows], y[rows], groups=table.person[rows], keep="last")
+def runs_of(keys: Sequence[FitKey], together: int) -> list[list[FitKey]]:
+    """Deal fits into runs: at most ``together`` of the same rows."""
+    by_rows: dict[int, list[FitKey]] = {}
+    for key in keys:
+        by_rows.setdefault(key.number if key.of == "half" else -1, []).append(key)
+    return [same[i : i + together] for same in by_rows.values() for i in range(0, len(same), together)]
+
+
+def targets_in_a_run(network: PNNRegressor, table: TaskTable) -> int:
+    """Return how many targets share a run: one where rows repeat, because their order then hangs on the target."""
+    distinct = len(np.unique(table.X, axis=0)) == len(table.X)
+    return TOGETHER if network.settings.recipe == "standard" and distinct else 1
+
+
+def run_fits_together(
+    network: PNNRegressor, table: TaskTable, keys: Sequence[FitKey], seed: int, together: int
+) -> list[tuple[FitKey, FloatArray]]:
+    """Fit targets of the same rows in one run; return effects of nodes, or of pairs as ``pairs_of`` lists them."""
+    rows = _rows_of(keys[0], table, seed)
+    targets = [target_of(key, table, seed)[rows] for key in keys]
+    targets += [targets[-1]] * (together - len(keys))
+    run = network.start_training(
+        table.X[rows], targets[0], groups=table.person[rows], keep="last", other_targets=targets[1:]
+    )
     with run.threads():
         while not run.done:
             run.advance()
-        fitted = run.finish()
-    if key.kind == "nodes":
-        return key, fitted.task_nodes
-    products = task_effects(fitted, table.X[rows]).products
-    return key, products[np.triu_indices(len(products), 1)]
+    upper = pairs_of(table.X.shape[1])
+    return [
+        (key, effects.nodes if key.kind == "nodes" else effects.products[upper])
+        for key, effects in zip(keys, run.effects(), strict=False)
+    ]
+
+
+def target_of(key: FitKey, table: TaskTable, seed: int) -> FloatArray:
+    """Return the target of a fit, of all rows: the table's own, or given to other people."""
+    y = table.y if key.kind == "nodes" else table.residual
+    return targets_of_others(y, table.person, np.random.default_rng([seed, 1, key.number])) if key.of == "null" else y
+
+
+def _rows_of(key: FitKey, table: TaskTable, seed: int) -> BoolArray:
+    if key.of != "half":
+        return np.ones(len(table.y), dtype=bool)
+    order = np.random.default_rng([seed, 2, key.number // 2]).permutation(table.n_people)  # of both halves of a pair
+    middle = len(order) // 2
+    return np.isin(table.person, order[:middle] if key.number % 2 == 0 else order[middle:])
 
 
 def run_fits(
@@ -154,12 +189,15 @@ def run_fits(
         missing = [key for key in keys if key not in found]
         if on_fit is not None:
             on_fit(len(found), len(keys))
-        work = (delayed(run_fit)(network, table, key, seed) for key in missing)
-        for key, effects in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(work):
-            found[key] = effects
-            known.add(key, effects)
-            if on_fit is not None:
-                on_fit(len(found), len(keys))
+        together = targets_in_a_run(network, table)
+        runs = runs_of(missing, together)
+        work = (delayed(run_fits_together)(network, table, run, seed, together) for run in runs)
+        for finished in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(work):
+            for key, effects in finished:
+                found[key] = effects
+                known.add(key, effects)
+                if on_fit is not None:
+                    on_fit(len(found), len(keys))
     return {key: found[key] for key in keys}  # whichever was done first: sums are then the same to the last bit
 
 
@@ -167,7 +205,7 @@ def _digest(network: PNNRegressor, table: TaskTable, seed: int) -> str:
     rows = hashlib.sha256(b"".join(a.tobytes() for a in (table.X, table.y, table.person, table.residual))).hexdigest()
     parameters = {name: value for name, value in network.get_params(deep=False).items() if name != "network"}
     written = {name: str(value) for name, value in parameters.items()}
-    return digest({"rows": rows, "seed": seed, "recipe": RECIPE_VERSION, "parameters": written})
+    return digest({"rows": rows, "seed": seed, "recipe": RECIPE_VERSION, "together": TOGETHER, "parameters": written})
 
 
 class _Store:

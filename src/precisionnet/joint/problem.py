@@ -48,8 +48,9 @@ class TensorRows:
     ----------
     x : Tensor of shape (n_samples, n_nodes, 1)
         Features.
-    y : Tensor of shape (n_samples,)
-        Target, in standard units or as class index.
+    y : Tensor of shape (n_samples,) or (n_targets * n_samples,)
+        Target, in standard units or as class index. Several targets of the same rows stand one after the other: row
+        ``k * n_samples + i`` is row ``i`` with target ``k``.
     weight : Tensor of shape (n_samples,)
         How often each row counts.
     """
@@ -59,7 +60,8 @@ class TensorRows:
     weight: Tensor
 
     def __getitem__(self, index: Tensor) -> TensorRows:
-        return TensorRows(self.x[index], self.y[index], self.weight[index])
+        row = index if len(self.y) == len(self.x) else index % len(self.x)
+        return TensorRows(self.x[row], self.y[index], self.weight[row])
 
 
 @dataclass(frozen=True)

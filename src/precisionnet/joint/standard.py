@@ -61,7 +61,7 @@ class Member:
     kind: str
     """Members of one kind have networks of one shape."""
     rows: IndexArray
-    """What it learns from."""
+    """What it learns from; of several targets (``TensorRows``), its own."""
     left_out: IndexArray
     """Training rows it never sees."""
     seed: int
@@ -135,7 +135,7 @@ class MemberStack:
         self._noise = members[0].noise * plan.input_noise
         self._rows = [torch.from_numpy(one.rows) for one in members]
         self._left_out = [torch.from_numpy(one.left_out) for one in members]
-        self.left_out_weight = sum(float(problem.rows.weight[rows].sum()) for rows in self._left_out)
+        self.left_out_weight = sum(float(problem.rows[rows].weight.sum()) for rows in self._left_out)
         """Sum of the weights of the rows that members left out."""
         fewest = min(len(one.rows) for one in members)
         self._batch = min(members[0].batch * plan.batch_size, fewest, max(SMALLEST_BATCH, fewest // FEWEST_BATCHES))
@@ -239,7 +239,7 @@ class MemberStack:
         elif any(len(rows) for rows in self._left_out):
             # Members leave out a row more or less than others: all go through at once, the first row filling up.
             known = torch.nn.utils.rnn.pad_sequence(self._left_out, batch_first=True)
-            every = self.network(problem.rows.x[known], shift)
+            every = self.network(problem.rows[known].x, shift)
             output = torch.cat([one[: len(left)] for one, left in zip(every, self._left_out, strict=True)])
             rows = problem.rows[torch.cat(self._left_out)]
         else:

@@ -42,6 +42,10 @@ class Snapshot:
     networks: list[Tensors]
     """State dictionary of each member."""
 
+    def of(self, members: slice) -> Snapshot:
+        """The state of these members alone."""
+        return Snapshot(self.epoch, self.theta[members], self.theta_task[members], self.networks[members])
+
 
 @dataclass(frozen=True)
 class Trained:
@@ -155,9 +159,9 @@ class Trainer:
         """That epoch's row of the history."""
         return self.history[self.kept.epoch - 1]
 
-    def result(self) -> Trained:
-        """Return the kept epoch, with one precision for all members."""
-        kept = self.kept
+    def result(self, members: slice = slice(None)) -> Trained:
+        """Return the kept epoch of these members, with one precision for all of them."""
+        kept = self.kept.of(members)
         theta, scale, note = self._policy.conclude(kept)
         return Trained(kept, theta, scale, self.history, note)
 
