@@ -169,6 +169,8 @@ def _mean_gradients(fitted: Fitted, x: FloatArray) -> Iterator[tuple[slice, Floa
             leaf = torch.from_numpy(x[rows]).unsqueeze(-1).requires_grad_()
             total: Tensor | None = None
             for network, shift, share in zip(fitted.networks, shifts, fitted.member_weights, strict=True):
+                if not share:
+                    continue
                 outputs = network(leaf, shift)
                 outputs = outputs[:, 1:] - outputs[:, :1] if two_classes else outputs
                 found = share * torch.stack([_gradient(output, leaf) for output in outputs.unbind(-1)])

@@ -87,9 +87,11 @@ class Fitted:
     member_kinds : tuple of str
         Kind of each network.
     member_folds : ndarray of shape (n_members,)
-        Which fold each network left out.
+        Which fold each network left out; -1 for a linear one that is solved on all rows.
     member_weights : ndarray of shape (n_members,)
         How much each network counts in the prediction; they sum to one.
+    fold_weights : ndarray of shape (n_members,)
+        How much each network counts beside the others that left out the same fold.
     l1_penalty : float
         The penalty that was used.
     spectral_bound : float
@@ -131,6 +133,7 @@ class Fitted:
     member_kinds: tuple[str, ...]
     member_folds: IndexArray
     member_weights: FloatArray
+    fold_weights: FloatArray
     l1_penalty: float
     spectral_bound: float
     history: pd.DataFrame
@@ -212,12 +215,12 @@ class Fitted:
 
         Of classes that is the geometric mean of their probabilities, in which a member that is not sure has little say.
         """
-        return self.outputs(X, lambda output: np.tensordot(self.member_weights, output, axes=1))
+        used = np.flatnonzero(self.member_weights)
+        return self.outputs(X, lambda output: np.tensordot(self.member_weights[used], output, axes=1), used)
 
     def fold_outputs(self, output: FloatArray) -> FloatArray:
         """Combine the members of each fold: (n_members, ...) becomes (n_folds, ...)."""
-        share = np.zeros((int(self.member_folds.max()) + 1, len(self.networks)))
-        share[self.member_folds, np.arange(len(self.networks))] = self.member_weights
+        share = (np.arange(int(self.member_folds.max()) + 1)[:, None] == self.member_folds) * self.fold_weights
         return np.tensordot(share / share.sum(axis=1, keepdims=True), output, axes=1)
 
     @property

@@ -2,7 +2,8 @@ r"""The linear members of an ensemble: networks whose filters have degree 0, wit
 
 Such a network is f(x) = w'x + b with a weight for every node. Its best weights need no gradient steps: they are the
 ridge regression of the target, and of classes the penalised logistic regression. One network is solved for every fold,
-on the rows outside it; the penalty is the one whose networks lose least on the rows inside.
+on the rows outside it; the penalty is the one whose networks lose least on the rows inside. With that penalty one more
+is solved on all rows, which is cheap, and predicts.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def linear_network(n_nodes: int, n_outputs: int) -> nn.Module:
 def linear_members(
     x: FloatArray, y: FloatArray, weight: FloatArray, folds: Sequence[IndexArray], target: Target
 ) -> list[nn.Module]:
-    """Solve one linear network for every fold.
+    """Solve one linear network for every fold, and one for all rows.
 
     Parameters
     ----------
@@ -79,13 +80,14 @@ def linear_members(
     Returns
     -------
     list of nn.Module
-        Networks in double precision, ready to predict; none where a class stands in one fold alone.
+        Networks in double precision, ready to predict, that of all rows last; none where a class stands in one fold
+        alone.
     """
     scaler = Scaler.fit(x, weight)
     standard, known = scaler.transform(x), target.tensor(y)
     counts = torch.from_numpy(weight)
     paths = []
-    for fold in folds:
+    for fold in (*folds, np.array([], dtype=np.intp)):
         rows = np.setdiff1d(np.arange(len(x)), fold)
         if isinstance(target, NumberTarget):
             paths.append(_ridge_path(standard[rows], known.numpy()[rows], weight[rows]))
@@ -94,7 +96,7 @@ def linear_members(
         else:
             paths.append(_logistic_path(standard[rows], y[rows], weight[rows]))
     losses = np.zeros(len(paths[0]))
-    for path, fold in zip(paths, folds, strict=True):
+    for path, fold in zip(paths, folds, strict=False):  # the last one has left nothing out
         left = torch.from_numpy(fold)
         for i, (coefficients, constant) in enumerate(path if len(fold) else []):
             output = torch.from_numpy(standard[fold] @ coefficients.T + constant)

@@ -26,7 +26,7 @@ from precisionnet.estimators.labels import classes_in, classes_out, ids_in, ids_
 from precisionnet.estimators.regressor import PNNRegressor
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.targets import ClassTarget, NumberTarget, Target
-from precisionnet.estimators.training import NetworkFactory, new_network
+from precisionnet.estimators.training import ALL_ROWS, NetworkFactory, new_network
 from precisionnet.kinds import FEW_ROWS, SEVERAL, Kind
 from precisionnet.linalg import LARGEST
 from precisionnet.nn.stack import Tensors
@@ -87,6 +87,7 @@ def to_document(model: BasePNN) -> tuple[Document, Tensors]:
         "member_matrices": fitted.member_matrices,
         "member_folds": fitted.member_folds.astype(np.int64),
         "member_weights": fitted.member_weights,
+        "fold_weights": fitted.fold_weights,
         "n_missing": fitted.n_missing.astype(np.int64),
         "history": fitted.history.to_numpy(dtype=np.float64),
         "out_of_fold": fitted.out_of_fold.prediction,
@@ -144,11 +145,7 @@ class _Reader:
         n_missing = self._integers("n_missing", (n,), 0, sum(n_rows.values()) + len(self._tensors["row_ids"]))
         require(medians is not None or not n_missing.any(), "values were missing in a model that refuses them")
         member_matrices = self._floats("member_matrices", (len(self._kinds), n, n))
-        member_folds = self._integers("member_folds", (len(self._kinds),), 0, max(self._n_folds - 1, 0))
-        member_weights = self._floats("member_weights", (len(self._kinds),))
-        fine = (member_weights > 0).all() and abs(member_weights.sum() - 1.0) <= ROUNDING
-        require(bool(fine), "the networks' weights do not sum to one")
-        require(len(np.unique(member_folds)) == member_folds.max() + 1, "a fold has no network")
+        member_folds, member_weights, fold_weights = self._shares()
         for matrix in member_matrices:
             _refuse_asymmetric(matrix, "a network's matrix")
         history = self._history()
@@ -170,6 +167,7 @@ class _Reader:
             member_kinds=tuple(kind.name for kind in self._kinds),
             member_folds=member_folds,
             member_weights=member_weights,
+            fold_weights=fold_weights,
             l1_penalty=_number(document["l1_penalty"], "l1_penalty", least=0.0),
             spectral_bound=_number(document["spectral_bound"], "spectral_bound", above=0.0),
             history=history,
@@ -201,11 +199,23 @@ class _Reader:
         known = {kind.name: kind for kind in (*SEVERAL, *expected)}
         require(all(text(name, "a kind") in known for name in names), "there is a kind of network that no model has")
         if settings.readout == "several":
-            fine = 1 <= len(names) <= len(SEVERAL) * self._n_folds
+            fine = 1 <= len(names) <= len(SEVERAL) * (self._n_folds + 1)
         else:
             fine = names == [kind.name for kind in expected]
         require(fine, f"there are {len(names)} networks")
         return [known[name] for name in names]
+
+    def _shares(self) -> tuple[IndexArray, FloatArray, FloatArray]:
+        """Return which fold each network left out, how much it counts, and how much beside those of its fold."""
+        n = len(self._kinds)
+        folds = self._integers("member_folds", (n,), ALL_ROWS, max(self._n_folds - 1, 0))
+        weights, in_fold = self._floats("member_weights", (n,)), self._floats("fold_weights", (n,))
+        fine = (weights >= 0).all() and abs(weights.sum() - 1.0) <= ROUNDING
+        require(bool(fine), "the networks' weights do not sum to one")
+        used = folds[in_fold > 0]
+        fine = (in_fold >= 0).all() and set(used.tolist()) == set(range(max(self._n_folds, 1)))
+        require(bool(fine), "a fold has no network")
+        return folds, weights, in_fold
 
     def _take(self, name: str, dtype: torch.dtype, shape: tuple[int | None, ...]) -> Any:
         tensor = self._tensors.pop(name)

@@ -37,6 +37,9 @@ from precisionnet.precision import spectral_bound
 from precisionnet.threads import limited_threads, threads_for
 from precisionnet.types import FloatArray, IndexArray
 
+ALL_ROWS = -1
+"""In place of a fold, for a network that has left nothing out."""
+
 NetworkFactory = Callable[[int, int], nn.Module]
 """(n_nodes, n_outputs) -> a network called as ``network(x, shift)``, x of shape (batch, nodes, 1)."""
 
@@ -279,7 +282,8 @@ class TrainingRun:
         if settings.readout == "several" and any(map(len, self._folds)):
             rows = data.training
             linear = linear_members(data.scaler.transform(rows.X), rows.y, rows.weight, self._folds, data.target)
-            roster += [(kind, fold) for kind in SEVERAL if kind.linear for fold in range(len(linear))]
+            folds = [*range(len(linear) - 1), ALL_ROWS][: len(linear)]
+            roster += [(kind, fold) for kind in SEVERAL if kind.linear for fold in folds]
             networks += linear
             matrices = np.concatenate([matrices, np.repeat(matrices.mean(axis=0)[None], len(linear), axis=0)])
         return Fitted(
@@ -300,6 +304,7 @@ class TrainingRun:
             member_kinds=tuple(kind.name for kind, _ in roster),
             member_folds=np.array([fold for _, fold in roster]),
             member_weights=np.full(len(roster), 1.0 / len(roster)),
+            fold_weights=np.ones(len(roster)),
             l1_penalty=self._graph.l1_penalty,
             spectral_bound=self._graph.spectral_bound,
             history=pd.DataFrame(trained.history).astype({"epoch": int, "n_zeros": int}),
@@ -366,14 +371,21 @@ class TrainingRun:
 
 def _kept_members(fitted: Fitted, weights: Mapping[str, float]) -> Fitted:
     """Return the model with its networks weighed by their kinds, and without those of no weight."""
-    each = np.array([weights[kind] / fitted.member_kinds.count(kind) for kind in fitted.member_kinds])
-    kept = np.flatnonzero(each > 0)
+    kinds, folds = fitted.member_kinds, fitted.member_folds
+    n_folds = int(folds.max()) + 1
+    # Of a kind with a network for all rows that one predicts; of the others, the mean of those that left a fold out.
+    whole = {kind for kind, fold in zip(kinds, folds, strict=True) if fold == ALL_ROWS}
+    in_fold = np.array([weights[kind] * (fold != ALL_ROWS) for kind, fold in zip(kinds, folds, strict=True)])
+    predicts = [(fold == ALL_ROWS) if kind in whole else 1 / n_folds for kind, fold in zip(kinds, folds, strict=True)]
+    each = np.array([weights[kind] for kind in kinds]) * predicts
+    kept = np.flatnonzero(each + in_fold > 0)
     return replace(
         fitted,
         networks=tuple(fitted.networks[i] for i in kept),
         member_kinds=tuple(fitted.member_kinds[i] for i in kept),
         member_folds=fitted.member_folds[kept],
         member_weights=each[kept] / each[kept].sum(),
+        fold_weights=in_fold[kept],
         member_matrices=fitted.member_matrices[kept],
         task_precision=fitted.member_matrices[kept].mean(axis=0),
     )
