@@ -18,7 +18,7 @@ from torch import nn
 from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.explanation import task_effects
 from precisionnet.estimators.fitted import Fitted, OutOfFold, training_device
-from precisionnet.estimators.intervals import Calibration
+from precisionnet.estimators.intervals import calibrate
 from precisionnet.estimators.preparation import TrainingData
 from precisionnet.estimators.rows import Table, left_out_rows
 from precisionnet.estimators.targets import NumberTarget
@@ -250,7 +250,9 @@ class TrainingRun:
             output[taken] = fitted.outputs(rows.X[taken], lambda one: one[0], np.array([index]))
         meaning, calibration = data.target.meaning(output), None
         if isinstance(data.target, NumberTarget) and len(rows):
-            calibration = Calibration(member, np.abs(rows.y - meaning), rows.weight)
+            targets = np.concatenate([data.training.y, rows.y])
+            n_folds = len(fitted.networks)
+            calibration = calibrate(member, rows.y, meaning, rows.weight, rows.X, n_folds, targets)
         known = np.full((data.places.max() + 2, *meaning.shape[1:]), np.nan)  # the last one is for a place of -1
         if left_out:
             known[rows.place] = meaning
