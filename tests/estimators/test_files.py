@@ -489,7 +489,6 @@ TAMPERED = {
     "residuals that are no numbers": scaled("calibration.residual", np.nan),
     "weights of zero": scaled("calibration.weight", 0.0),
     "limits that are no numbers": scaled("calibration.limits", 0.0),
-    "a spread of nothing": lambda d, t: t.update({"calibration.spread": torch.ones_like(t["calibration.residual"])}),
     "an error that is no number": field("errors", "oob_mae_", to="small"),
     "an error below zero": field("errors", "oob_mae_", to=-1.0),
     "errors of a classifier": field("errors", to={"oob_accuracy_": 1.0, "oob_log_loss_": 0.0}),
