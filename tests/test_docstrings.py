@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
+import precisionnet as top
 from tests.docstrings import complaints, public_names
 
 PACKAGES = (
-    "precisionnet",
     "precisionnet.nn",
     "precisionnet.joint",
     "precisionnet.precision",
@@ -26,6 +26,17 @@ PACKAGES = (
     "precisionnet.report",
 )
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def test_the_top_package_repeats_names_of_the_others():
+    """So it needs no look of its own."""
+    others = [importlib.import_module(package) for package in PACKAGES]
+    repeated = {
+        name for module in others for name in module.__all__ if getattr(top, name, None) is getattr(module, name)
+    }
+    names = {dotted.split(".")[1] for dotted in public_names("precisionnet")}
+    assert names
+    assert names <= repeated
 
 
 @pytest.mark.parametrize("package", PACKAGES)

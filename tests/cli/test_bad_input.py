@@ -213,7 +213,7 @@ def test_an_interrupted_fit_leaves_nothing(table, tmp_path, how):
     time.sleep(1.0)
     assert process.poll() is None, "it ended by itself"
     process.send_signal(how)
-    assert process.wait(timeout=30) != 0
+    assert process.wait(timeout=120) != 0
     assert os.listdir(tmp_path) == ["table.csv"]
 
 

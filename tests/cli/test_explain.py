@@ -17,7 +17,7 @@ from precisionnet.datasets import Dataset
 from precisionnet.errors import InputError
 from tests.cli.test_hostile_names import CONTROL, is_clean, is_safe
 
-TINY = ("--n-members", "2", "--max-epochs", "2")
+TINY = ("--n-members", "2", "--max-epochs", "2", "--readout", "mean")
 EVIDENCE = ("--permutations", "19", "--jobs", "1")
 WRITTEN = [
     "contributions.csv", "edges.csv", "explain.html", "fits.jsonl", "graph.gexf", "graph.graphml", "nodes.csv"
@@ -27,6 +27,13 @@ WRITTEN = [
 def run(*arguments) -> None:
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert done.exit_code == 0, done.output
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_halves():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("precisionnet.evidence.task.HALF_PAIRS", 1)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -221,9 +228,8 @@ def test_rows_are_found_by_id_where_ids_repeat():
         fitted_rows(Model(), Dataset(X[:3]))
 
 
-def test_two_hostile_classes(precisionnet, gaussian, tmp_path, monkeypatch, with_pictures):
+def test_two_hostile_classes(precisionnet, gaussian, tmp_path, with_pictures):
     """Log-odds; columns named like ours and like markup; a column of the id's name."""
-    monkeypatch.setattr("precisionnet.evidence.task.HALF_PAIRS", 1)
     names = ["base", "log_odds", "<script>alert(1)</script>", "a\x1b[31m", "=1+1", "x5", "x6", "x7"]
     label = np.array(["<b>no", "\x1b[31myes"])[(gaussian.y > gaussian.y.median()).astype(int)]
     frame = gaussian.X.set_axis(names, axis=1).assign(y=label, who=[f"<i>{i}" for i in range(len(label))])

@@ -19,7 +19,8 @@ from precisionnet.evidence.task_fits import (
     targets_of_others,
 )
 
-QUICK = {"n_members": 2, "max_epochs": 8, "random_state": 0}
+QUICK = {"n_members": 2, "max_epochs": 8, "readout": "mlp", "random_state": 0}
+"""One readout: both members train as one program."""
 PAIRS = 2
 """Complementary pairs of halves, fewer than by default."""
 
@@ -82,7 +83,7 @@ def test_tables_hold_every_pair_and_column(found, model):
 def test_a_single_column_alone_gives_no_edge(table):
     X, _ = table
     y = np.abs(X["a"]) + np.sin(2 * X["b"]) + 0.3 * np.random.default_rng(0).normal(size=len(X))
-    control = PNNRegressor(**QUICK).fit(X, y)
+    control = PNNRegressor(n_members=2, max_epochs=8, random_state=0).fit(X, y)
     said = task_evidence(control, X, y, n_permutations=19, random_state=0)
     assert not (said.edges["q_value"] <= 0.05).any()
     assert "No edge is beyond chance" in said.summary()
@@ -239,8 +240,8 @@ def test_task_graphs_of_groups_are_compared(monkeypatch):
     y = np.where(labels == "one", 2.0, -2.0) * X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=160)
 
     class Quick(PNNRegressor):
-        def __init__(self, n_members=2, random_state=None, max_epochs=8):
-            super().__init__(n_members=n_members, random_state=random_state, max_epochs=max_epochs)
+        def __init__(self, n_members=2, random_state=None, max_epochs=8, readout="mlp"):
+            super().__init__(n_members=n_members, random_state=random_state, max_epochs=max_epochs, readout=readout)
 
     monkeypatch.setattr(room, "PNNRegressor", Quick)
     said = compare_graphs(X, labels, y=y, n_permutations=19, random_state=0)

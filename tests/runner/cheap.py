@@ -16,6 +16,7 @@ import pandas as pd
 import torch
 
 from precisionnet.errors import InputError, PrecisionNetWarning
+from precisionnet.interrupts import heed_ctrl_c_once
 from precisionnet.runner.jobs import Experiment, Finished, Job, Row
 from precisionnet.runner.run import run_experiment
 
@@ -96,7 +97,7 @@ def timeless(rows: list[Row]) -> list[Row]:
     return [{key: value for key, value in row.items() if key not in ("seconds", "finished")} for row in rows]
 
 
-def wait_until_gone(pids: set[int], seconds: float = 5.0) -> None:
+def wait_until_gone(pids: set[int], seconds: float = 30.0) -> None:
     for _ in range(int(seconds / 0.05)):
         if not any(alive(pid) for pid in pids):
             return
@@ -116,11 +117,12 @@ def main() -> None:
     """FOLDER DIARY SECONDS REPEATS: a run in a process of its own, for tests that kill it."""
     folder, diary, seconds, repeats = sys.argv[1:]
     work = Cheap(diary, dict.fromkeys(METHODS, float(seconds)))
+    heed_ctrl_c_once()  # as the command line does
     try:
         run_experiment(
             cheap_experiment(work, repeats=int(repeats), reuse=True),
             folder,
-            on_event=lambda e: print(e.done, flush=True),
+            on_event=lambda e: print(f"{e.done}\n", end="", flush=True),  # one write: Ctrl-C cannot come in between
         )
     except KeyboardInterrupt as stop:
         print(stop, flush=True)

@@ -20,6 +20,8 @@ from tests.runner.cheap import METHODS, ROOT, Cheap, cheap_experiment, timeless,
 
 pytestmark = pytest.mark.slow
 REPEATS = 2
+SECONDS = 1.0
+"""Of a job: the rest of a run takes several, so that it is still at work when a test on a busy machine gets to it."""
 
 
 @contextmanager
@@ -47,7 +49,7 @@ def workers(diary) -> set[int]:
 
 def test_killed_in_the_middle_and_run_again(tmp_path):
     folder, diary = tmp_path / "results", tmp_path / "diary"
-    with running(folder, diary, 0.4) as process:
+    with running(folder, diary, SECONDS) as process:
         wait_for_rows(process, 3)
         assert status(folder).running
         time.sleep(0.2)  # into the next jobs
@@ -78,7 +80,7 @@ def test_workers_that_are_still_starting_end_with_a_killed_run(tmp_path):
         children = wait_for_children(process.pid)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    wait_until_gone(children, seconds=8.0)
+    wait_until_gone(children)
     assert not diary.exists()  # no job had begun
 
 
@@ -98,18 +100,21 @@ def wait_for_children(parent: int) -> set[int]:
     raise AssertionError("no worker was started")
 
 
+@pytest.mark.parametrize("times", [1, 3])
 @pytest.mark.parametrize("to_all", [True, False])
-def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path, to_all):
-    """As a terminal sends it, to every process of the run, or to the run alone."""
+def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path, to_all, times):
+    """As a terminal sends it, to every process of the run, or to the run alone; also by someone impatient."""
     folder, diary = tmp_path / "results", tmp_path / "diary"
-    with running(folder, diary, 0.4) as process:
+    with running(folder, diary, SECONDS) as process:
         wait_for_rows(process, 2)
-        (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
+        for _ in range(times):
+            with suppress(ProcessLookupError):  # it has ended already
+                (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
+            time.sleep(0.05 if times > 1 else 0.0)
         out, err = process.communicate(timeout=60)
     n = len(read_folder(folder).rows)
     assert process.returncode == 130
     assert out.splitlines()[-1] == f"Stopped: {n} of 12 fits are kept in {str(folder)!r}; run again to go on."
-    assert "Traceback" not in err, err
-    assert "arning" not in err, err
+    assert err == ""
     assert n >= 2
     wait_until_gone(workers(diary))

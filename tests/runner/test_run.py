@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from precisionnet.runner.jobs import Job, seconds_left
 from precisionnet.runner.run import Event, run_experiment
 from precisionnet.runner.store import read_folder
 from precisionnet.runner.worker import one_thread
-from tests.runner.cheap import Cheap, cheap_experiment, timeless, wait_until_gone
+from tests.runner.cheap import METHODS, Cheap, cheap_experiment, timeless, wait_until_gone
 
 
 @pytest.fixture
@@ -134,14 +135,30 @@ def test_ctrl_c_says_what_is_kept(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_stopped_run_leaves_no_thread_behind(two_cores):
+    """Jobs so large that the thread which sends them waits until a worker reads."""
+    before = set(threading.enumerate())
+
+    def press(event: Event) -> None:
+        if event.done == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    work = Cheap(seconds=dict.fromkeys(METHODS, 0.5), trouble={"no job": "x" * 1_000_000})
+    with pytest.raises(KeyboardInterrupt, match="Stopped"):
+        run_experiment(cheap_experiment(work), jobs=2, on_event=press)
+    assert set(threading.enumerate()) <= before
+
+
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_a_sentence(tmp_path, two_cores):
-    work = Cheap(trouble={"median/1": "killed"}, seconds={"median": 1.0})
-    with pytest.raises(
-        PrecisionNetError, match=r"worker process was killed.*[2-5] of 6 fits are kept.*fewer jobs at a time\."
-    ):
-        run_experiment(cheap_experiment(work), tmp_path / "r", jobs=2)
-    assert {"joint/0", "joint/1"} <= {row["job"] for row in read_folder(tmp_path / "r").rows}
-    assert len(run_experiment(cheap_experiment(), tmp_path / "r", jobs=1)) == 6
+    """It is killed when every job of the first level is finished."""
+    work = Cheap(trouble={"median/1/level=0.5": "killed"})
+    sentence = r"worker process was killed.*(?:[6-9]|1[01]) of 12 fits are kept.*fewer jobs at a time\."
+    with pytest.raises(PrecisionNetError, match=sentence):
+        run_experiment(cheap_experiment(work, reuse=True), tmp_path / "r", jobs=2)
+    kept = {row["job"] for row in read_folder(tmp_path / "r").rows}
+    assert {f"{method}/{repeat}/level=0.2" for method in METHODS for repeat in range(2)} <= kept
+    assert len(run_experiment(cheap_experiment(reuse=True), tmp_path / "r", jobs=1)) == 12
 
 
 def test_one_thread_inside_and_as_before_afterwards():

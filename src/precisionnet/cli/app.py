@@ -47,6 +47,7 @@ from precisionnet.cli.options import (
     with_model_parameters,
 )
 from precisionnet.inputs import refuse_missing_table
+from precisionnet.interrupts import heed_ctrl_c_once
 
 if TYPE_CHECKING:
     from precisionnet.datasets import Dataset
@@ -422,6 +423,7 @@ def main() -> None:
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):  # end like Ctrl-C does: through the clean-up of what is half-written
             signal.signal(getattr(signal, name), lambda number, _: sys.exit(128 + number))
+    heed_ctrl_c_once()
     app()
 
 

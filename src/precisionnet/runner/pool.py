@@ -20,6 +20,7 @@ from joblib import Parallel, cpu_count, delayed, parallel_config
 
 from precisionnet.arguments import check_count
 from precisionnet.errors import InputError, PrecisionNetError, PrecisionNetWarning
+from precisionnet.interrupts import ctrl_c_later
 from precisionnet.runner.jobs import Work
 from precisionnet.runner.worker import Errand, JobResult, end_with_parent, perform
 
@@ -27,6 +28,8 @@ TIMEOUT = 5.0
 """Seconds a dask scheduler is given to answer."""
 IDLE = 5.0
 """Seconds after which a worker process without a job ends."""
+FEEDER = 5.0
+"""Seconds that the thread which sends jobs to workers is given to end."""
 
 JobResults = Generator[JobResult, None, None]
 
@@ -88,19 +91,40 @@ def on_cores(workers: int) -> Pool:
                 initializer=end_with_parent(),
                 initargs=(os.getpid(),),
             )
-        found = parallel(delayed(perform)(work, errand) for errand in errands)
+        found = calls = None
+        complete = False
         try:
+            with ctrl_c_later():
+                found = parallel(delayed(perform)(work, errand) for errand in errands)
+                calls = getattr(getattr(parallel._backend, "_workers", None), "_call_queue", None)
             for result in found:  # noqa: UP028 - "yield from" would close it before warnings are off
                 yield result
+            complete = True
         except BrokenProcessPool as error:
             what = "A worker process was killed, most likely because memory ran out"
             raise WorkerLostError(what, "run again with fewer jobs at a time") from error
         finally:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # that jobs are given up: this is what stopping means
-                found.close()
+            if found is not None:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UserWarning)  # that jobs are given up: this is what stopping means
+                    found.close()
+            if not complete:
+                _end_feeder(calls)
 
     return Pool(workers, results)
+
+
+def _end_feeder(calls: Any) -> None:
+    """Wait for the thread that sent jobs to workers which are killed now.
+
+    loky does not. Where jobs are large, the thread waits for ever for a worker that reads. Otherwise it ends at about
+    the same time as this process may, and it is the last one to hold the queue's semaphores: caught between removing
+    one and signing it off, it would leave a warning of "leaked semlock objects" behind.
+    """
+    feeder = getattr(calls, "_thread", None)
+    if feeder is not None:
+        calls._reader.close()  # nobody reads: it gives up
+        feeder.join(FEEDER)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from precisionnet.errors import InputError
+from precisionnet.interrupts import ctrl_c_once
 from precisionnet.runner.jobs import Experiment, Finished, Job, Row, check_jobs, seconds_left
 from precisionnet.runner.lines import digest, plain
 from precisionnet.runner.manifest import missing_metric, now
@@ -104,6 +105,7 @@ def run_experiment(
     workers = count_workers(jobs)
     # A scheduler that does not answer must not leave a folder behind, so it is asked first.
     with (
+        ctrl_c_once(),
         nullcontext() if scheduler is None else on_cluster(scheduler) as cluster,
         nullcontext() if folder is None else Store(folder, experiment) as store,
     ):
@@ -150,7 +152,8 @@ class _Run:
         """Say in a sentence what is kept of a run that ended early."""
         if self.store is None:
             return f"{what}: no folder was named, so nothing is kept; {remedy}."
-        done = f"{len(self.rows)} of {len(self.experiment.jobs)} fits are kept in {str(self.store.folder)!r}"
+        # A row that was stored just before a Ctrl-C may not be among self.rows yet.
+        done = f"{len(self.store.finished)} of {len(self.experiment.jobs)} fits are kept in {str(self.store.folder)!r}"
         return f"{what}: {done}; {remedy}."
 
     def _errand(self, job: Job, pool: Pool) -> Errand:

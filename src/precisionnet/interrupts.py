@@ -1,0 +1,97 @@
+"""Ctrl-C stops what is running once: what is cleaned up after it is not interrupted again.
+
+Workers are killed, files are closed, and semaphores are given back in a fraction of a second. A second Ctrl-C in that
+time would leave some of it undone, and Python would print a traceback of wherever it was.
+"""
+
+from __future__ import annotations
+
+import atexit
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+PAUSE = 5.0
+"""Seconds after a Ctrl-C in which another one is not heeded; one that comes later interrupts a clean-up that hangs."""
+
+
+class _CtrlC:
+    """A handler of SIGINT that raises ``KeyboardInterrupt`` as Python's own does, with pauses."""
+
+    def __init__(self) -> None:
+        self._last = -math.inf
+        self._held = 0
+        self._came = False
+
+    def forget(self) -> None:
+        """Heed the next one, however soon after the last of an earlier run."""
+        self._last = -math.inf
+
+    def __call__(self, *_: object) -> None:
+        if self._held:
+            self._came = True
+        elif time.monotonic() - self._last >= PAUSE:
+            self._last = time.monotonic()
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+            if self._came:
+                self._came = False
+                self()
+
+
+_ctrl_c = _CtrlC()
+
+
+def heed_ctrl_c_once() -> None:
+    """Let a second Ctrl-C soon after the first one do nothing, until this process ends: for a command's ``main``."""
+    if _replace_default():
+        # Python takes its handlers away before it has ended; what is registered first is called last.
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def ctrl_c_once() -> Iterator[None]:
+    """Let a second Ctrl-C soon after the first one do nothing inside the block."""
+    replaced = _replace_default()
+    try:
+        yield
+    finally:
+        if replaced:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def ctrl_c_later() -> Iterator[None]:
+    """Heed a Ctrl-C at the end of the block; processes that start in it do not get it until they ask for it.
+
+    Inside :func:`ctrl_c_once`; elsewhere the block can be interrupted as ever.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    with _ctrl_c.held():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # children inherit it
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _replace_default() -> bool:
+    """Set our handler in the place of Python's; one of somebody else stays, and only the main thread can set one."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return False
+    _ctrl_c.forget()
+    signal.signal(signal.SIGINT, _ctrl_c)
+    return True
