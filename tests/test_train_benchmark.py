@@ -15,7 +15,9 @@ from benchmarks.train.reference import Algorithm1, Network, unit_norm
 from benchmarks.train.rows import OURS, read
 from benchmarks.train.tagconv import tag_network
 from benchmarks.train.task import Shape, Task, drawn_task
+from benchmarks.train.touched import functions_entered
 
+from precisionnet import PNNRegressor
 from precisionnet.joint.trainer import Trainer
 from precisionnet.nn import PolynomialFilter
 
@@ -157,3 +159,18 @@ def test_fits_beside_an_earlier_checkout(tmp_path):
     assert row["mae_before"] == row["mae_now"]
     assert row["identical"] == "yes"
     assert str(root) not in file.read_text(encoding="utf-8")
+
+
+FILES, FUNCTIONS = 30, 178
+"""Most that one default fit may go through: somebody who follows it has to read them all."""
+
+
+@pytest.mark.filterwarnings("ignore::precisionnet.errors.PrecisionNetWarning")
+def test_one_fit_can_be_followed(task):
+    def fit() -> None:
+        PNNRegressor(max_epochs=6, random_state=0).fit(task.raw_train.X, task.raw_train.y)
+
+    touched = functions_entered(fit)
+    assert len({file for file, _, _ in touched}) <= FILES
+    assert len(touched) <= FUNCTIONS
+    assert any(name == "MemberStack.epoch" for _, _, name in touched)  # it has watched

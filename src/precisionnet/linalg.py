@@ -23,13 +23,6 @@ def soft_threshold_off_diagonal(matrix: FloatArray, threshold: float | FloatArra
     return shrunk
 
 
-def l1_off_diagonal(matrix: FloatArray) -> float:
-    """Sum of the absolute off-diagonal entries, both triangles."""
-    size = np.abs(matrix)
-    np.fill_diagonal(size, 0.0)  # subtracting its sum would cancel where the diagonal is large
-    return float(size.sum())
-
-
 def count_zeros(matrix: FloatArray) -> int:
     """Number of entries that are exactly zero, as the paper's tables count them."""
     return int(np.count_nonzero(matrix == 0.0))

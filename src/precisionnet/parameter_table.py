@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -53,12 +54,12 @@ class Parameter:
     of_network: bool = False
     """It shapes the network, and has no effect where ``network`` makes one."""
 
-    @property
+    @cached_property
     def by_recipe(self) -> bool:
         """Whether the recipe decides what is not set."""
         return self.paper is not _SAME
 
-    @property
+    @cached_property
     def initial(self) -> Any:
         """What an estimator has it at before anybody sets it."""
         return None if self.by_recipe else self.default

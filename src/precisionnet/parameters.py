@@ -137,18 +137,15 @@ def settings_of(
     wrong = wrong or _contradictions(values, name_of)
     if wrong:
         raise InputError(" ".join(wrong))
-    plain = {field.name: _plain(BY_NAME[field.name], values[field.name]) for field in fields(Settings)}
+    plain: dict[str, Any] = {}
+    for name in (field.name for field in fields(Settings)):
+        p, value = BY_NAME[name], values[name]
+        if value is not None and p.kind is not str:  # plain Python numbers, whatever kind of number was given
+            one_per_layer = p.listed and not isinstance(value, Integral)
+            value = [int(one) for one in value] if one_per_layer else p.kind(value)
+        plain[name] = value
     listed = [plain[name] for name in ("n_filters", "order") if isinstance(plain[name], list)]
     return Settings(**plain | {"n_layers": len(listed[0])} if listed else plain)
-
-
-def _plain(parameter: Parameter, value: Any) -> Any:
-    """Return a checked value as a plain Python number, whatever kind of number was given."""
-    if value is None or parameter.kind is str:
-        return value
-    if parameter.listed and not isinstance(value, Integral):
-        return [int(one) for one in value]
-    return parameter.kind(value)
 
 
 def settled(parameters: Mapping[str, Any]) -> dict[str, Any]:

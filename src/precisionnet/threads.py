@@ -31,68 +31,34 @@ SMALL = 1_000_000
 
 
 class _Owner:
-    def __init__(self) -> None:
-        self.forked = False
-        self.reset()
+    """The counts that are set, for how many users, and what they were before."""
 
-    def reset(self) -> None:
-        self._changed = threading.Condition()
-        self._users, self._count = 0, 0
-        self._mine = threading.local()
+    def __init__(self, *, forked: bool = False) -> None:
+        self.forked = forked
+        self.changed = threading.Condition()
+        self.users, self.count = 0, 0
+        self.of_thread = threading.local()
+        self.torch_before: int | None = None
         self._libraries: Any = None
         self._limits: Any = None
-        self._torch_before: int | None = None
 
-    @contextmanager
-    def hold(self, count: int, *, wait: bool) -> Iterator[None]:
-        nested = getattr(self._mine, "depth", 0) > 0
-        with self._changed:
-            if wait and not nested:
-                self._changed.wait_for(lambda: not self._users or self._count == count)
-            if not self._users:
-                self._begin(count)
-            self._users += 1
-            if not nested:
-                self._mine.before = self._torch_of_this_thread()
-            _set_torch_threads(self._count)
-        self._mine.depth = getattr(self._mine, "depth", 0) + 1
-        try:
-            yield
-        finally:
-            self._mine.depth -= 1
-            with self._changed:
-                self._users -= 1
-                if not self._users:
-                    self._end()
-                if not nested and self._mine.before is not None:
-                    _set_torch_threads(self._mine.before)
-
-    def _begin(self, count: int) -> None:
-        self._count = count
-        self._torch_before = _torch_threads()
-        self._libraries = _blas_libraries()
+    def begin(self, count: int, torch_count: int | None) -> None:
+        """Set the counts for the first user."""
+        self.count, self.torch_before = count, torch_count
+        found = get_cached_controller() if get_cached_controller is not None else ThreadpoolController()
+        self._libraries = found.select(user_api="blas")  # without OpenMP, whose count is set by way of torch
         _take_control(self._libraries)
         self._limits = self._libraries.limit(limits=count)
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Restore them after the last one."""
         _take_control(self._libraries)
         self._limits.restore_original_limits()
         _take_control(self._libraries)  # release it, so that any thread may set it
-        self._changed.notify_all()
-
-    def _torch_of_this_thread(self) -> int | None:
-        """Return its count before the block; a new thread has inherited the one that is held."""
-        count = _torch_threads()
-        return self._torch_before if count == self._count else count
+        self.changed.notify_all()
 
 
 _OWNER = _Owner()
-
-
-def _blas_libraries() -> ThreadpoolController:
-    """Return what controls the BLAS libraries that are loaded, without OpenMP, whose count is set by way of torch."""
-    found = get_cached_controller() if get_cached_controller is not None else ThreadpoolController()
-    return found.select(user_api="blas")
 
 
 def _take_control(libraries: ThreadpoolController) -> None:
@@ -104,8 +70,8 @@ def _take_control(libraries: ThreadpoolController) -> None:
 
 
 def _after_fork() -> None:
-    _OWNER.reset()
-    _OWNER.forked = True
+    global _OWNER
+    _OWNER = _Owner(forked=True)
 
 
 if hasattr(os, "register_at_fork"):
@@ -140,16 +106,30 @@ def limited_threads(count: int, *, wait: bool = True) -> Iterator[None]:
         Wait while others compute with another count. Without it, the block takes the count that is set, where one is:
         right for work whose last bit does not matter, such as a prediction.
     """
-    with _OWNER.hold(1 if _OWNER.forked else count, wait=wait):
+    owner, mine = _OWNER, _OWNER.of_thread
+    count = 1 if owner.forked else count
+    nested = getattr(mine, "depth", 0) > 0
+    with owner.changed:
+        if wait and not nested:
+            owner.changed.wait_for(lambda: not owner.users or owner.count == count)
+        torch = sys.modules.get("torch")
+        found = None if torch is None else torch.get_num_threads()
+        if not owner.users:
+            owner.begin(count, found)
+        owner.users += 1
+        if not nested:  # a new thread has inherited the count that is held
+            mine.before = owner.torch_before if found == owner.count else found
+        if torch is not None:  # also where OpenMP has this count already: MKL, which torch sets, may have another
+            torch.set_num_threads(owner.count)
+    mine.depth = getattr(mine, "depth", 0) + 1
+    try:
         yield
-
-
-def _torch_threads() -> int | None:
-    torch = sys.modules.get("torch")
-    return None if torch is None else torch.get_num_threads()
-
-
-def _set_torch_threads(count: int) -> None:
-    torch = sys.modules.get("torch")
-    if torch is not None:  # also where OpenMP has this count already: MKL, which torch sets as well, may have another
-        torch.set_num_threads(count)
+    finally:
+        mine.depth -= 1
+        with owner.changed:
+            owner.users -= 1
+            if not owner.users:
+                owner.end()
+            torch = sys.modules.get("torch")  # it may have been imported inside the block
+            if not nested and mine.before is not None and torch is not None:
+                torch.set_num_threads(mine.before)

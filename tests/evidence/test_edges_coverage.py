@@ -13,7 +13,7 @@ import pytest
 from benchmarks.evidence.coverage import FAMILIES, draw_precision, draw_rows, judge, main, oracle_auroc
 
 from precisionnet.evidence import edge_inference
-from precisionnet.evidence.bootstrap import case_dropping
+from precisionnet.evidence.nodes import case_dropping
 from precisionnet.evidence.observations import read_observations
 from precisionnet.precision import partial_correlations
 

@@ -10,13 +10,12 @@ import pytest
 from scipy import stats
 
 from precisionnet.evidence import edge_inference
-from precisionnet.evidence.bootstrap import multiplier_draws
 from precisionnet.evidence.centrality import centralities
 from precisionnet.evidence.desparsified import NeighbourhoodGraph, most_given, select_neighbours
+from precisionnet.evidence.nodes import _on_all_others, _on_neighbours, multiplier_draws, predictability
 from precisionnet.evidence.observations import read_observations
 from precisionnet.evidence.pairs import pairs_of
 from precisionnet.evidence.partial_correlation import saturated_graph
-from precisionnet.evidence.predictability import _on_all_others, _on_neighbours, predictability
 from precisionnet.evidence.stability_selection import StabilitySelection
 
 GOLDEN = {

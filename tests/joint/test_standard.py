@@ -118,7 +118,7 @@ def test_workers_stop_where_one_process_does(monkeypatch, n_jobs):
     as_it_is = MemberStack.epoch
 
     def failing(self, problem, validation, plan, epoch):
-        if len(self) == 2 and epoch == 6:
+        if self.n_members == 2 and epoch == 6:
             raise np.linalg.LinAlgError("Eigenvalues did not converge")
         return as_it_is(self, problem, validation, plan, epoch)
 

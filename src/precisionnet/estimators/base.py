@@ -1,4 +1,4 @@
-"""What the regressor and the classifier share: parameters, the fit, and files."""
+"""What the regressor and the classifier share: parameters and their documentation, the fit, and files."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import sys
 from collections.abc import Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from torch import nn
 
-from precisionnet.arguments import check_switch
 from precisionnet.errors import InputError, shown
 from precisionnet.estimators.attributes import FittedAttributes
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.preparation import TrainingData, prepare
 from precisionnet.estimators.training import NetworkFactory, TrainingRun, train
 from precisionnet.joint import Callback, GlassoCache, HistoryRow
-from precisionnet.parameters import BY_NAME, Settings, settings_of
+from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter, Settings, settings_of
 from precisionnet.threads import limited_threads
 from precisionnet.types import TaskName
+
+Kind = TypeVar("Kind", bound=type)
 
 
 class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
@@ -157,12 +158,12 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
             The fitted estimator.
         """
         before = self.__dict__.pop("_fitted", None)  # a fit that fails leaves no model, and none of another table
-        settings, data = self._prepared(X, y, sample_weight, X_val=X_val, y_val=y_val, groups=groups)
+        settings, data, callbacks = self._prepared(X, y, sample_weight, X_val=X_val, y_val=y_val, groups=groups)
         self._fitted = train(
             data,
             settings,
             network=self.network,
-            callbacks=self._callbacks(),
+            callbacks=callbacks,
             n_jobs=self.n_jobs,
             resume=before if self.warm_start else None,
         )
@@ -207,12 +208,12 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         TrainingRun
             To be advanced.
         """
-        settings, data = self._prepared(X, y, None, X_val=X_val, y_val=y_val, groups=groups)
+        settings, data, callbacks = self._prepared(X, y, None, X_val=X_val, y_val=y_val, groups=groups)
         return TrainingRun(
             data,
             settings,
             network=self.network,
-            callbacks=self._callbacks(),
+            callbacks=callbacks,
             n_jobs=self.n_jobs,
             resume=resume,
             cache=cache,
@@ -235,7 +236,10 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         self._fitted = fitted
         return self
 
-    def _prepared(self, X: Any, y: Any, sample_weight: Any, **rows: Any) -> tuple[Settings, TrainingData]:
+    def _prepared(
+        self, X: Any, y: Any, sample_weight: Any, **rows: Any
+    ) -> tuple[Settings, TrainingData, list[Callback]]:
+        """Check every parameter, those that are no settings one by one, and prepare the rows."""
         settings = self.settings
         if self.network is not None and (not callable(self.network) or isinstance(self.network, nn.Module)):
             raise InputError(
@@ -245,25 +249,23 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         n_jobs: Any = self.n_jobs
         if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
             raise InputError(f"n_jobs must be a whole number other than 0, or None, got {shown(n_jobs)}.")
-        check_switch("warm_start", self.warm_start)
+        if not isinstance(self.warm_start, bool | np.bool_):
+            raise InputError(f"warm_start must be True or False, got {self.warm_start!r}.")
         verbose: Any = self.verbose
         if not isinstance(verbose, Integral | np.bool_):
             raise InputError(f"verbose must be True, False or a whole number, got {shown(verbose)}.")
-        fraction = settings.validation_fraction
-        if rows["X_val"] is not None and fraction != BY_NAME["validation_fraction"].of(settings.recipe):
-            raise InputError(f"validation_fraction={fraction:g} has no effect where X_val is given: leave one out.")
-        with limited_threads(1):
-            data = prepare(self, self._task, settings, X, y, sample_weight, random_state=self.random_state, **rows)
-        return settings, data
-
-    def _callbacks(self) -> list[Callback]:
         if callable(self.callbacks):
             raise InputError("callbacks must be a list of functions: put the one function into a list.")
         callbacks = list(self.callbacks or ())
         wrong = [callback for callback in callbacks if not callable(callback)]
         if wrong:
             raise InputError(f"callbacks must be functions of one argument, the epoch's row, got {wrong[0]!r}.")
-        return [*callbacks, _print_row] if self.verbose else callbacks
+        fraction = settings.validation_fraction
+        if rows["X_val"] is not None and fraction != BY_NAME["validation_fraction"].of(settings.recipe):
+            raise InputError(f"validation_fraction={fraction:g} has no effect where X_val is given: leave one out.")
+        with limited_threads(1):
+            data = prepare(self, self._task, settings, X, y, sample_weight, random_state=self.random_state, **rows)
+        return settings, data, [*callbacks, _print_row] if verbose else callbacks
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -288,3 +290,39 @@ def _print_row(row: HistoryRow) -> None:
     held_out = row["validation_loss"]
     shown = "" if np.isnan(held_out) else f", held-out loss {held_out:.4g}"
     print(f"epoch {int(row['epoch'])}: training loss {row['train_loss']:.4g}{shown}", file=sys.stdout, flush=True)
+
+
+RUNNING = """network : callable, default=None
+    ``network(n_nodes, n_outputs)`` returns a torch module called as ``module(x, shift)``, x of shape (batch, nodes, 1);
+    it is trained in place of a ``PrecisionNetwork``.
+callbacks : sequence of callable, default=None
+    Called after each epoch with its row of ``history_``, a dictionary; with workers, some epochs at a time.
+warm_start : bool, default=False
+    Start ``fit`` at the networks and matrices of the fit before.
+n_jobs : int, default=None
+    Workers that share the members, as joblib counts them; the result is the same to the last bit.
+verbose : bool or int, default=False
+    Print one line per epoch.
+random_state : int, RandomState instance or None, default=None
+    Seed of the splits, the first weights, the order of rows and the noise."""
+
+
+def documented(kind: Kind) -> Kind:
+    """Put every parameter into the class's docstring, from the one table of them."""
+    lines = "\n".join(_documentation(parameter) for parameter in PARAMETERS) + "\n" + RUNNING
+    indented = "\n".join(f"    {line}" if line else line for line in lines.splitlines())
+    assert kind.__doc__ is not None
+    kind.__doc__ = kind.__doc__.replace("    {parameters}", indented)
+    return kind
+
+
+def _documentation(parameter: Parameter) -> str:
+    kinds = {int: "int", float: "float", bool: "bool", str: "str"}
+    kind = f"{{{', '.join(map(repr, parameter.choices))}}}" if parameter.choices else kinds[parameter.kind]
+    kind += " or sequence of int" if parameter.listed else ""
+    text = parameter.help
+    if parameter.by_recipe:
+        text += f" None: {parameter.default!r}, in the paper's recipe {parameter.paper!r}."
+    if parameter.needs:
+        text += f" Only for {parameter.where()}."
+    return f"{parameter.name} : {kind}, default={parameter.initial!r}\n    {text}"

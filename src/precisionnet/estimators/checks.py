@@ -15,6 +15,7 @@ from precisionnet.linalg import LARGEST
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 MIN_ROWS = 4
+"""A covariance, a validation split and a network need a few rows."""
 
 
 def names_of(names: Sequence[Any] | None, n_features: int) -> list[str]:
@@ -94,30 +95,35 @@ def number_rows(estimator: Any, X: Any) -> Rows:
     return rows
 
 
-def _bad_cells(X: Rows, is_bad: Callable[[FloatArray], BoolArray]) -> tuple[IndexArray, int]:
-    """Return the columns that hold a bad cell, and the number of rows that do."""
-    columns, rows = np.zeros(X.shape[1], dtype=bool), 0
-    for begin in range(0, len(X), CHECKED_ROWS):
-        bad = is_bad(X[begin : begin + CHECKED_ROWS])
-        columns |= bad.any(axis=0)
-        rows += int(bad.any(axis=1).sum())
-    return np.flatnonzero(columns), rows
+HUGE = f"Column {{columns}} holds values beyond {LARGEST:g}, whose squares cannot be added up: rescale or drop it."
+
+BAD_VALUES: tuple[tuple[Callable[[FloatArray], BoolArray], str], ...] = (
+    (
+        np.isnan,
+        "Input X contains NaN in {rows} of {n} rows (column {columns}): drop those rows or columns, impute them first, "
+        "or fit with missing='median'.",
+    ),
+    (
+        np.isinf,
+        "Input X contains infinity in {rows} of {n} rows (column {columns}): drop those rows or columns or correct "
+        "them.",
+    ),
+    (lambda part: np.abs(part) > LARGEST, HUGE),
+)
+"""What no cell may hold, and what is said of it."""
 
 
 def refuse_bad_values(X: Rows, names: Sequence[str], missing: str = "error") -> None:
     """Refuse NaN (unless ``missing`` says what takes its place), infinity, huge values, too few columns."""
-    ways = {"NaN": ", impute them first, or fit with missing='median'", "infinity": " or correct them"}
-    for label, is_bad in {"NaN": np.isnan, "infinity": np.isinf}.items():
-        if label == "NaN" and missing == "median":
-            continue
-        columns, rows = _bad_cells(X, is_bad)
-        if len(columns):
-            listed = some([names[int(i)] for i in columns])
-            raise InputError(
-                f"Input X contains {label} in {rows} of {len(X)} rows (column {listed}): "
-                f"drop those rows or columns{ways[label]}."
-            )
-    refuse_huge(X, names)
+    for is_bad, sentence in BAD_VALUES[1:] if missing == "median" else BAD_VALUES:
+        columns, rows = np.zeros(X.shape[1], dtype=bool), 0
+        for begin in range(0, len(X), CHECKED_ROWS):
+            bad = is_bad(X[begin : begin + CHECKED_ROWS])
+            columns |= bad.any(axis=0)
+            rows += int(bad.any(axis=1).sum())
+        if rows:
+            listed = some([names[int(i)] for i in np.flatnonzero(columns)])
+            raise InputError(sentence.format(rows=rows, n=len(X), columns=listed))
     if X.shape[1] < 2:
         raise InputError(
             f"Column {names[0]!r} is the only feature (n_features=1): a graph needs at least two; add columns or use a "
@@ -135,16 +141,6 @@ def refuse_empty_columns(X: FloatArray, names: Sequence[str]) -> None:
         )
 
 
-def refuse_huge(X: Rows, names: Sequence[str]) -> None:
-    """Values whose squares and their sums would not be finite."""
-    huge, _ = _bad_cells(X, lambda part: np.abs(part) > LARGEST)
-    if len(huge):
-        raise InputError(
-            f"Column {some([names[int(i)] for i in huge])} holds values beyond {LARGEST:g}, whose squares cannot be "
-            "added up: rescale or drop it."
-        )
-
-
 def check_split(n_training: int, n_validation: int, fraction: float) -> None:
     """Enough rows on both sides of the validation split."""
     if n_training < MIN_ROWS:
@@ -159,22 +155,14 @@ def check_split(n_training: int, n_validation: int, fraction: float) -> None:
         )
 
 
-def group_codes(groups: Any, n_rows: int) -> IndexArray | None:
+def group_codes(groups: Any, n_rows: int) -> IndexArray:
     """A number for each label, in the order of the labels, so that the order of the rows never matters."""
-    if groups is None:
-        return None
     labels = pd.Series(list(groups))
     if len(labels) != n_rows:
         raise InputError(f"groups has {len(labels)} labels for {n_rows} rows: give one label per row.")
     if labels.isna().any():
         raise InputError(f"groups has no label for {int(labels.isna().sum())} of {n_rows} rows: give every row one.")
     return np.unique(labels.astype(str), return_inverse=True)[1]
-
-
-def refuse_few_rows(n_rows: int) -> None:
-    """A covariance, a validation split and a network need a few rows."""
-    if n_rows < MIN_ROWS:
-        raise InputError(f"Got n_samples={n_rows} different rows with weight: at least {MIN_ROWS} are needed to fit.")
 
 
 def warn_about_scale(emp_cov: FloatArray) -> None:

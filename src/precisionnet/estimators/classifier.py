@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 from sklearn.base import ClassifierMixin
 
 from precisionnet.estimators.attributes import of_fitted
-from precisionnet.estimators.base import BasePNN
-from precisionnet.estimators.parameter_docs import documented
+from precisionnet.estimators.base import BasePNN, documented
 from precisionnet.types import FloatArray, TaskName
 
 

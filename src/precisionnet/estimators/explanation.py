@@ -38,7 +38,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from precisionnet.estimators.fitted import PREDICTED_AT_ONCE, Fitted
+from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.targets import ClassTarget, NumberTarget
 from precisionnet.linalg import symmetrize
 from precisionnet.precision.covariance import oas_share, sample_precision, shrink, to_correlation
@@ -83,20 +83,25 @@ def task_effects(fitted: Fitted, X: FloatArray, weight: FloatArray | None = None
         taken = np.linspace(0, len(X) - 1, MOST_ROWS).round().astype(np.intp)
         X, weight = X[taken], weight[taken]
     share = weight / weight.sum()
-    deviation, values, vectors = _correlation(fitted)
+    n_rows = float(fitted.n_rows["training"])
+    deviation, correlation = to_correlation(fitted.covariance)
+    shrinkage = oas_share(correlation, n_rows)
+    values, vectors = np.linalg.eigh(shrink(correlation, shrinkage))
     root = (vectors * np.sqrt(values)) @ vectors.T
     inverse_root = (vectors / np.sqrt(values)) @ vectors.T
     x = fitted.scaler.transform(X)
     x = np.asarray((x - share @ x) / deviation, dtype=np.float64)
-    mean: FloatArray = np.zeros((1, fitted.n_features))
-    moment: FloatArray = np.zeros((1, fitted.n_features, fitted.n_features))
+    mean: FloatArray = np.zeros((1, len(correlation)))
+    moment: FloatArray = np.zeros((1, *correlation.shape))
     for rows, slopes in _mean_gradients(fitted, fitted.scaler.transform(X)):
         gradient: FloatArray = slopes * deviation  # (outputs, rows, nodes)
         mean = mean + np.asarray(share[rows] @ gradient)
         moment = moment + gradient.transpose(0, 2, 1) @ (share[rows, None] * x[rows])
     nodes = mean @ root
     edges = root @ moment @ inverse_root  # x has mean zero: no need to centre the gradients
-    pairs = moment @ _inverse_correlation(fitted)
+    # P^-1 without shrinkage where there are rows enough: it must undo all of the columns' correlation.
+    enough = n_rows >= ROWS_PER_COLUMN * len(correlation)
+    pairs = moment @ sample_precision(shrink(correlation, 0.0 if enough else shrinkage))
     several = len(nodes) > 1  # classes: the size over all of them
     return TaskEffects(np.sqrt(np.mean(nodes**2, axis=0)) if several else nodes[0], _as_graph(edges), _as_graph(pairs))
 
@@ -138,22 +143,6 @@ def contributions(fitted: Fitted, X: FloatArray) -> tuple[FloatArray, FloatArray
     return parts.transpose(1, 0, 2), base
 
 
-def _correlation(fitted: Fitted) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the columns' deviations, and eigenvalues and eigenvectors of their shrunk correlations."""
-    deviation, correlation = to_correlation(fitted.covariance)
-    shrunk = shrink(correlation, oas_share(correlation, float(fitted.n_rows["training"])))
-    values, vectors = np.linalg.eigh(shrunk)
-    return deviation, values, vectors
-
-
-def _inverse_correlation(fitted: Fitted) -> FloatArray:
-    """Return P^-1 without shrinkage where there are rows enough: it must undo all of the columns' correlation."""
-    n_rows = float(fitted.n_rows["training"])
-    _, correlation = to_correlation(fitted.covariance)
-    share = 0.0 if n_rows >= ROWS_PER_COLUMN * len(correlation) else oas_share(correlation, n_rows)
-    return sample_precision(shrink(correlation, share))
-
-
 def _shown_outputs(fitted: Fitted, output: FloatArray) -> FloatArray:
     """Return outputs (rows, outputs) as they are explained: the number, log-odds of two classes, or logits."""
     if isinstance(fitted.target, NumberTarget):
@@ -168,26 +157,21 @@ def _mean_gradients(fitted: Fitted, x: FloatArray) -> Iterator[tuple[slice, Floa
     """
     target = fitted.target
     unit = float(target.scaler.scale) if isinstance(target, NumberTarget) else 1.0
-    numbers, most = PREDICTED_AT_ONCE
-    step = min(max(numbers // (fitted.n_features * fitted.settings.widest), 1), most)
-    shifts = [torch.from_numpy(matrix) for matrix in fitted.shifts]
+    two_classes = isinstance(target, ClassTarget) and len(target.classes) == 2
+    step = fitted.rows_at_once
+    shifts = [torch.from_numpy(matrix / fitted.scale) for matrix in fitted.member_matrices]
     with limited_threads(1, wait=False):
         for begin in range(0, len(x), step):
             rows = slice(begin, min(begin + step, len(x)))
             leaf = torch.from_numpy(x[rows]).unsqueeze(-1).requires_grad_()
             total: Tensor | None = None
             for network, shift in zip(fitted.networks, shifts, strict=True):
-                outputs = _explained(network(leaf, shift), target)
+                outputs = network(leaf, shift)
+                outputs = outputs[:, 1:] - outputs[:, :1] if two_classes else outputs
                 found = torch.stack([_gradient(output, leaf) for output in outputs.unbind(-1)])
                 total = found if total is None else total + found
             assert total is not None
             yield rows, total.numpy() * (unit / len(fitted.networks))
-
-
-def _explained(output: Tensor, target: NumberTarget | ClassTarget) -> Tensor:
-    if isinstance(target, NumberTarget):
-        return output
-    return output[:, 1:] - output[:, :1] if len(target.classes) == 2 else output
 
 
 def _gradient(output: Tensor, leaf: Tensor) -> Tensor:

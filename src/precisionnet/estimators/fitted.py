@@ -140,6 +140,12 @@ class Fitted:
         return len(self.precision)
 
     @property
+    def rows_at_once(self) -> int:
+        """How many rows a forward pass takes at most."""
+        numbers, most = PREDICTED_AT_ONCE
+        return min(max(numbers // (len(self.precision) * self.settings.widest), 1), most)
+
+    @property
     def shifts(self) -> FloatArray:
         """The matrix each network runs on, scaled as it uses it."""
         return self.member_matrices / self.scale
@@ -164,14 +170,14 @@ class Fitted:
         ndarray
             What ``made`` returned, for all rows.
         """
-        device = prediction_device(self.settings.device)
+        on_cpu = self.settings.device == "cpu"
+        device = torch.device("cpu") if on_cpu else prediction_device(self.settings.device)
         chosen = range(len(self.networks)) if members is None else members
         networks = [self.networks[i] for i in chosen]
-        if device.type != "cpu":
+        if not on_cpu:
             networks = [copy.deepcopy(network).to(device) for network in networks]
         shifts = [torch.from_numpy(self.member_matrices[i] / self.scale).to(device) for i in chosen]
-        numbers, most = PREDICTED_AT_ONCE
-        step = min(max(numbers // (self.n_features * self.settings.widest), 1), most)
+        step = self.rows_at_once
         result: FloatArray | None = None
         with limited_threads(1, wait=False), torch.no_grad():
             for begin in range(0, max(len(X), 1), step):
@@ -221,8 +227,6 @@ def training_device(name: str) -> torch.device:
 
 def prediction_device(name: str) -> torch.device:
     """Return the device that predicts: the one of training where it has float64 and is here, the CPU otherwise."""
-    if name == "cpu":
-        return torch.device("cpu")
     try:
         device = training_device(name)
         torch.zeros(1, device=device, dtype=torch.float64).cpu()

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from precisionnet.arguments import check_choice, check_count, check_number, check_switch
 from precisionnet.errors import InputError, some
-from precisionnet.estimators.checks import column_names, refuse_huge, refuse_text_columns
+from precisionnet.estimators.checks import HUGE, column_names, refuse_text_columns
 from precisionnet.estimators.interop import GraphInterop
+from precisionnet.linalg import LARGEST
 from precisionnet.precision import CovarianceEstimate, PrecisionResult
 from precisionnet.precision.estimation import COVARIANCES, MISSING, EstimationPlan, refuse_constant
 from precisionnet.precision.missing import gaussian_score, squared_distances
@@ -281,7 +282,9 @@ def _refuse_rows(X: FloatArray, names: Sequence[str], missing: str, least: int) 
             "missing='em' (maximum likelihood) or missing='pairwise' (each covariance from the rows its pair shares), "
             "or drop them."
         )
-    refuse_huge(X, names)
+    huge = np.flatnonzero((np.abs(X) > LARGEST).any(axis=0))
+    if len(huge):
+        raise InputError(HUGE.format(columns=some([names[int(i)] for i in huge])))
     if X.shape[1] < 2:
         raise InputError(f"Column {names[0]!r} is the only feature (n_features=1): a graph needs at least two.")
     if len(X) < least:

@@ -16,25 +16,25 @@ from sklearn.utils.validation import validate_data
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.checks import (
+    MIN_ROWS,
     check_split,
     group_codes,
     names_of,
     refuse_bad_values,
     refuse_empty_columns,
-    refuse_few_rows,
     refuse_text_columns,
     warn_about_columns,
     warn_about_scale,
 )
-from precisionnet.estimators.rows import Scaler, Table, canonical, is_constant, medians, split_validation
+from precisionnet.estimators.rows import Scaler, Table, canonical, medians, moments, split_validation
 from precisionnet.estimators.targets import (
     ClassTarget,
     NumberTarget,
     Target,
-    checked_numbers,
     class_numbers,
     classes_of,
 )
+from precisionnet.linalg import LARGEST
 from precisionnet.parameters import Settings
 from precisionnet.precision import sample_covariance
 from precisionnet.types import FloatArray, IndexArray, TaskName
@@ -67,16 +67,6 @@ class TrainingData:
     rng: np.random.RandomState
     """Generator of the fit, with the draws of the split behind it."""
 
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return self.training.X.shape[1]
-
-    @property
-    def strata(self) -> FloatArray | None:
-        """Class of each training row."""
-        return self.training.y if isinstance(self.target, ClassTarget) else None
-
 
 def prepare(
     estimator: Any,
@@ -96,13 +86,19 @@ def prepare(
         raise InputError("X_val and y_val belong together: give both, or neither.")
     target_name = str(y.name) if isinstance(y, pd.Series) and y.name is not None else None
     row_ids = X.index.to_numpy() if isinstance(X, pd.DataFrame) else None
-    notes = _notes_of_columns(estimator)
+    # What scikit-learn's checks note the columns on: a fit that fails leaves nothing on the estimator.
+    tags = get_tags(estimator)
+    notes = type(type(estimator).__name__, (BaseEstimator,), {"__sklearn_tags__": lambda _: tags})()
     values, labels = _checked(notes, X, y, task, settings, reset=True)
-    weight = _checked_weight(sample_weight, values)
+    weight = np.ones(len(values)) if sample_weight is None else _checked_weight(sample_weight, values)
     classes = classes_of(labels, weight) if task == "classification" else None
-    encoded = checked_numbers(labels) if classes is None else class_numbers(labels, classes, weight)
-    table, places = canonical(values, encoded, weight, group_codes(groups, len(values)))
-    refuse_few_rows(len(table))
+    encoded = labels if classes is None else class_numbers(labels, classes, weight)
+    owners = None if groups is None else group_codes(groups, len(values))
+    table, places = canonical(values, encoded, weight, owners)
+    if len(table) < MIN_ROWS:
+        raise InputError(
+            f"Got n_samples={len(table)} different rows with weight: at least {MIN_ROWS} are needed to fit."
+        )
     rng = check_random_state(random_state)
     validation: Table | None
     if X_val is None:
@@ -110,7 +106,7 @@ def prepare(
         training, validation = split_validation(table, settings.validation_fraction, strata, rng)
     else:
         others, other_labels = _checked(notes, X_val, y_val, task, settings, reset=False)
-        coded = checked_numbers(other_labels) if classes is None else class_numbers(other_labels, classes)
+        coded = other_labels if classes is None else class_numbers(other_labels, classes)
         training, validation = table, canonical(others, coded, np.ones(len(others)))[0]
     check_split(len(training), 0 if validation is None else len(validation), settings.validation_fraction)
     n_training = int(np.isin(places, training.place).sum())
@@ -148,28 +144,26 @@ def prepare(
     )
 
 
-def _notes_of_columns(estimator: Any) -> Any:
-    """Return what scikit-learn's checks note the columns on: a fit that fails leaves nothing on the estimator."""
-    tags = get_tags(estimator)
-    return type(type(estimator).__name__, (BaseEstimator,), {"__sklearn_tags__": lambda _: tags})()
-
-
 def _checked(
     estimator: Any, X: Any, y: Any, task: TaskName, settings: Settings, *, reset: bool
 ) -> tuple[FloatArray, Any]:
+    """Return the features as float64, and the labels; of a regression as float64, too."""
     refuse_text_columns(X)
     X, y = validate_data(
         estimator, X, y, dtype=np.float64, ensure_all_finite=False, reset=reset, y_numeric=task == "regression"
     )
     names = getattr(estimator, "feature_names_in_", None)
     refuse_bad_values(X, names_of(names, X.shape[1]), settings.missing)
+    if task == "classification":
+        return X, y
+    y = np.asarray(y, dtype=np.float64)
+    if (np.abs(y) > LARGEST).any():
+        raise InputError(f"The target holds values beyond {LARGEST:g}, whose squares cannot be added up: rescale it.")
     return X, y
 
 
 def _checked_weight(sample_weight: Any, X: FloatArray) -> FloatArray:
-    """Return one number >= 0 per row; 1 where nothing is given."""
-    if sample_weight is None:
-        return np.ones(len(X))
+    """Return one number >= 0 per row."""
     weight: FloatArray
     if np.isscalar(sample_weight):
         weight = np.full(len(X), float(sample_weight))  # type: ignore[arg-type]
@@ -188,7 +182,7 @@ def _checked_weight(sample_weight: Any, X: FloatArray) -> FloatArray:
 def _covariance(training: Table, scaler: Scaler, names: list[str], settings: Settings) -> FloatArray:
     emp_cov = sample_covariance(scaler.transform(training.X), training.weight)
     # A constant column has no variance, or rounding's: as a node of ordinary variance it stays without edges.
-    constant = np.flatnonzero(is_constant(training.X, training.weight))
+    constant = np.flatnonzero(moments(training.X, training.weight)[2])
     others = np.delete(np.diag(emp_cov), constant)
     emp_cov[constant] = emp_cov[:, constant] = 0.0
     emp_cov[constant, constant] = others.mean() if len(others) else 1.0

@@ -9,10 +9,9 @@ from sklearn.base import RegressorMixin
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.attributes import of_fitted
-from precisionnet.estimators.base import BasePNN
+from precisionnet.estimators.base import BasePNN, documented
 from precisionnet.estimators.fitted import PREDICTED_AT_ONCE
 from precisionnet.estimators.intervals import NOTHING_TO_CALIBRATE_ON, Calibration
-from precisionnet.estimators.parameter_docs import documented
 from precisionnet.types import FloatArray, TaskName
 
 

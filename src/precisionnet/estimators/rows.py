@@ -18,11 +18,10 @@ import hashlib
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from precisionnet.types import FloatArray, IndexArray
+from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 
 @dataclass(frozen=True)
@@ -161,15 +160,15 @@ def left_out_rows(
     return [np.flatnonzero(fold[group] == i) for i in range(n_members)]
 
 
-def _moments(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+def moments(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Return each column's mean and standard deviation, and whether it is constant.
+
+    A column that varies by no more than rounding is constant, too: a spread of eps * |mean| is not a spread at all.
+    """
     mean = np.asarray(np.average(values, axis=0, weights=weight))
-    return mean, np.asarray(np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight)))
-
-
-def is_constant(values: FloatArray, weight: FloatArray) -> NDArray[np.bool_]:
-    """Which columns do not vary, or vary by no more than rounding: a spread of eps * |mean| is not a spread at all."""
-    mean, scale = _moments(values, weight)
-    return (values.min(axis=0) == values.max(axis=0)) | (scale <= 16 * np.finfo(float).eps * np.abs(mean))
+    scale = np.asarray(np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight)))
+    tiny = 16 * np.finfo(float).eps * np.abs(mean)
+    return mean, scale, (values.min(axis=0) == values.max(axis=0)) | (scale <= tiny)
 
 
 @dataclass(frozen=True)
@@ -185,8 +184,7 @@ class Scaler:
 
         It is centred even where nothing else is: as a number that never varies it would be a bias for its neighbours.
         """
-        constant = is_constant(values, weight)
-        mean, scale = _moments(values, weight)
+        mean, scale, constant = moments(values, weight)
         if not active:
             return cls(np.where(constant, mean, 0.0), np.ones(values.shape[1:]))
         return cls(mean, np.where(constant, 1.0, scale))

@@ -15,7 +15,6 @@ from torch.nn.functional import cross_entropy, huber_loss
 
 from precisionnet.errors import InputError, some
 from precisionnet.estimators.rows import Scaler
-from precisionnet.linalg import LARGEST
 from precisionnet.types import FloatArray
 
 HUBER = 0.5
@@ -114,14 +113,6 @@ class ClassTarget:
 
 
 Target = NumberTarget | ClassTarget
-
-
-def checked_numbers(y: Any) -> FloatArray:
-    """Return a regression target as float64."""
-    target = np.asarray(y, dtype=np.float64)
-    if (np.abs(target) > LARGEST).any():
-        raise InputError(f"The target holds values beyond {LARGEST:g}, whose squares cannot be added up: rescale it.")
-    return target
 
 
 def classes_of(y: Any, weight: FloatArray) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import hashlib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Literal
 
@@ -25,7 +25,7 @@ from precisionnet.estimators.targets import NumberTarget
 from precisionnet.joint.algorithm1 import Algorithm1, Schedule
 from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, TensorRows, start_of
 from precisionnet.joint.standard import Member, Plan, StandardRecipe
-from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
+from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trained, Trainer
 from precisionnet.nn import PrecisionNetwork
 from precisionnet.nn.network import seeded
 from precisionnet.parameters import LEARNED, Settings
@@ -51,9 +51,9 @@ def train(
     ``resume`` is a model of the same shape whose networks and matrices training goes on from.
     """
     run = TrainingRun(data, settings, network=network, callbacks=callbacks, n_jobs=n_jobs, resume=resume)
-    with run.threads():
-        while not run.done:
-            run.advance()
+    with limited_threads(run.n_threads):
+        while not run.trainer.done:
+            run.trainer.advance()
         return run.finish()
 
 
@@ -77,15 +77,18 @@ class TrainingRun:
         keep: Literal["best", "last"] = "best",
     ) -> None:
         self._data, self._settings, self._network = data, settings, network
-        self._n_threads = 1
+        self._sizes = data.training.X.shape[1], data.target.n_outputs
+        self._dtype, self._device = getattr(torch, settings.dtype), training_device(settings.device)
+        self.n_threads = 1
+        """Threads that training computes with: by the problem's shape alone."""
         if settings.recipe == "paper":  # full batches; the standard recipe's are small however large the table is
-            self._n_threads = threads_for(data.training.X.size * settings.widest)
+            self.n_threads = threads_for(data.training.X.size * settings.widest)
         self._seed = int(data.rng.randint(2**31 - 1))
         self._same_rows = True
         known = None if resume is None else _snapshot(resume, settings, data, network)
         if resume is not None and known is not None:
             self._same_rows = resume.rows_hash == data.training.hash()
-        with self.threads():
+        with limited_threads(self.n_threads):
             problem = self._problem()
             self._graph = problem.graph
             start = start_of(settings.method, problem.graph, cache)
@@ -97,44 +100,64 @@ class TrainingRun:
                     problem.network.load_state_dict(known.networks[0])
                     if settings.method in LEARNED:
                         start = replace(start, theta=known.theta[0], theta_task=known.theta_task[0])
-                policy = Algorithm1(problem, settings.method, _schedule(settings), start, validation, self._seed)
-            else:
-                self._folds = self._deal_folds(resume if known is not None else None)
-                members = self._members(self._folds)
-                policy = StandardRecipe(
-                    problem, settings.method, members, _plan(settings), start, validation, known, n_jobs
+                schedule = Schedule(
+                    settings.learning_rate,
+                    settings.theta_steps,
+                    settings.task_steps,
+                    settings.weight_steps,
+                    settings.step1,
+                    settings.max_epochs,
+                    settings.patience,
+                    settings.sparse,
                 )
-            self._trainer = Trainer(policy, callbacks, keep)
+                policy = Algorithm1(problem, settings.method, schedule, start, validation, self._seed)
+            else:
+                members = self._members(resume if known is not None else None)
+                self._folds = tuple(member.left_out for member in members)
+                plan = Plan(
+                    settings.learning_rate,
+                    settings.batch_size,
+                    settings.n_epochs,
+                    settings.theta_every,
+                    settings.input_noise,
+                    sparse=settings.sparse,
+                )
+                policy = StandardRecipe(problem, settings.method, members, plan, start, validation, known, n_jobs)
+            self.trainer = Trainer(policy, callbacks, keep)
 
-    @contextmanager
-    def threads(self) -> Iterator[None]:
+    def threads(self) -> AbstractContextManager[None]:
         """Compute with as many threads as the problem's shape asks for; wrap many epochs in one block."""
-        with limited_threads(self._n_threads):
-            yield
+        return limited_threads(self.n_threads)
 
     @property
     def done(self) -> bool:
         """Whether training has ended."""
-        return self._trainer.done
+        return self.trainer.done
 
     def advance(self) -> HistoryRow:
         """Run one epoch more and return its row of the history."""
         with self.threads():
-            return self._trainer.advance()
+            return self.trainer.advance()
 
     @property
     def kept_row(self) -> HistoryRow:
         """The history's row of the epoch that would be kept."""
-        return self._trainer.kept_row
+        return self.trainer.kept_row
 
     def finish(self) -> Fitted:
         """Return the model at its best epoch so far."""
-        with self.threads():
-            return self._fitted()
+        data = self._data
+        with limited_threads(self.n_threads):
+            trained = self.trainer.result()
+            if trained.note:
+                warnings.warn(f"The precision solver {trained.note}.", PrecisionNetWarning, stacklevel=4)
+            fitted = self._fitted(trained)
+            effects = task_effects(fitted, data.training.X, data.training.weight)
+            return self._with_unseen(replace(fitted, task_nodes=effects.nodes, task_graph=effects.edges))
 
     def _problem(self) -> JointProblem:
         data, settings = self._data, self._settings
-        rate = float(np.sqrt(np.log(data.n_features) / data.training.weight.sum()))
+        rate = float(np.sqrt(np.log(self._sizes[0]) / data.training.weight.sum()))
         bound = settings.spectral_bound
         graph = GraphTerms(
             emp_cov=data.emp_cov,
@@ -146,7 +169,9 @@ class TrainingRun:
             usual_penalty=rate,
         )
         return JointProblem(
-            network=self._new_network(self._seed, settings.readouts[0]),
+            network=new_network(settings, *self._sizes, settings.readouts[0], self._network, self._seed).to(
+                self._device, self._dtype
+            ),
             rows=self._tensors(data.training),
             task_loss=data.target.task_loss,
             metric=data.target.metric,
@@ -156,52 +181,49 @@ class TrainingRun:
         )
 
     def _tensors(self, table: Table) -> TensorRows:
-        dtype, device = getattr(torch, self._settings.dtype), training_device(self._settings.device)
-        x = torch.from_numpy(self._data.scaler.transform(table.X)).to(dtype).unsqueeze(-1)
+        x = torch.from_numpy(self._data.scaler.transform(table.X)).to(self._dtype).unsqueeze(-1)
         y = self._data.target.tensor(table.y)
-        y = y.to(dtype) if y.is_floating_point() else y
-        return TensorRows(x.to(device), y.to(device), torch.from_numpy(table.weight).to(dtype).to(device))
+        y = y.to(self._dtype) if y.is_floating_point() else y
+        weight = torch.from_numpy(table.weight).to(self._dtype)
+        return TensorRows(x.to(self._device), y.to(self._device), weight.to(self._device))
 
-    def _new_network(self, seed: int, readout: str) -> nn.Module:
+    def _members(self, resume: Fitted | None) -> list[Member]:
+        """Make the members, and deal out the rows that each leaves out.
+
+        The folds are the same as before where training goes on with the same rows. A member's seeds do not depend on
+        how many others there are.
+        """
         data, settings = self._data, self._settings
-        network = new_network(settings, data.n_features, data.target.n_outputs, readout, self._network, seed)
-        return network.to(getattr(torch, settings.dtype)).to(training_device(settings.device))
-
-    def _deal_folds(self, resume: Fitted | None) -> tuple[IndexArray, ...]:
-        """Return the rows each member leaves out; the same as before where training goes on with the same rows."""
-        data, n_members = self._data, self._settings.n_members
-        if n_members == 1 and data.validation is not None:
-            return (np.array([], dtype=np.intp),)
-        if resume is not None and self._same_rows:
-            return resume.folds
-        dealer = np.random.RandomState(np.random.MT19937(np.random.SeedSequence([self._seed, 1])))
-        return tuple(left_out_rows(data.training, n_members, data.strata, dealer))
-
-    def _members(self, folds: Sequence[IndexArray]) -> list[Member]:
-        """Make the members. One's seeds do not depend on how many others there are."""
-        settings = self._settings
+        folds: Sequence[IndexArray]
+        if settings.n_members == 1 and data.validation is not None:
+            folds = [np.array([], dtype=np.intp)]
+        elif resume is not None and self._same_rows:
+            folds = resume.folds
+        else:
+            dealer = np.random.RandomState(np.random.MT19937(np.random.SeedSequence([self._seed, 1])))
+            strata = None if isinstance(data.target, NumberTarget) else data.training.y
+            folds = left_out_rows(data.training, settings.n_members, strata, dealer)
         sources = np.random.SeedSequence(self._seed).spawn(settings.n_members)
         members = []
         for source, left_out, readout in zip(sources, folds, settings.readouts, strict=True):
             first_weights, order = source.generate_state(2)
-            rows = np.setdiff1d(np.arange(len(self._data.training)), left_out)
-            members.append(Member(self._new_network(int(first_weights), readout), readout, rows, left_out, int(order)))
+            network = new_network(settings, *self._sizes, readout, self._network, int(first_weights))
+            rows = np.setdiff1d(np.arange(len(data.training)), left_out)
+            members.append(Member(network.to(self._device, self._dtype), readout, rows, left_out, int(order)))
         return members
 
-    def _fitted(self) -> Fitted:
-        data, settings, trained = self._data, self._settings, self._trainer.result()
-        if trained.note:
-            warnings.warn(f"The precision solver {trained.note}.", PrecisionNetWarning, stacklevel=5)
-        kept, n_outputs = trained.kept, data.target.n_outputs
+    def _fitted(self, trained: Trained) -> Fitted:
+        """Put the model together, but for what it says of the task and of its error."""
+        data, settings, kept = self._data, self._settings, trained.kept
         networks = []
         for readout, state in zip(settings.readouts, kept.networks, strict=True):
             # Predictions are float64: a row then gets the same number, to about 1e-15, whatever stands beside it.
-            network = new_network(settings, data.n_features, n_outputs, readout, self._network).double().eval()
+            network = new_network(settings, *self._sizes, readout, self._network).double().eval()
             network.load_state_dict({name: tensor.cpu() for name, tensor in state.items()})
             networks.append(network)
         on_theta = settings.sparse and settings.recipe == "paper"
         matrices = kept.theta if on_theta else kept.theta_task
-        fitted = Fitted(
+        return Fitted(
             settings=settings,
             column_names=data.column_names,
             target_name=data.target_name,
@@ -221,7 +243,7 @@ class TrainingRun:
             history=pd.DataFrame(trained.history).astype({"epoch": int, "n_zeros": int}),
             best_epoch=kept.epoch,
             center=data.scaler.transform(np.average(data.training.X, axis=0, weights=data.training.weight)),
-            task_nodes=np.zeros(data.n_features),
+            task_nodes=np.zeros(len(trained.theta)),
             task_graph=np.zeros_like(trained.theta),
             out_of_fold=OutOfFold(data.row_ids, np.empty(0), {}),
             calibration=None,
@@ -229,8 +251,6 @@ class TrainingRun:
             # Where members have learned from rows that they leave out now, no later fit may take these folds for clean.
             rows_hash=data.training.hash() if self._same_rows else hashlib.sha256(b"learned from before").hexdigest(),
         )
-        effects = task_effects(fitted, data.training.X, data.training.weight)
-        return self._with_unseen(replace(fitted, task_nodes=effects.nodes, task_graph=effects.edges))
 
     def _with_unseen(self, fitted: Fitted) -> Fitted:
         """Add what is known of the error: the finished networks on rows that training kept from them."""
@@ -303,37 +323,13 @@ def _refuse_other_outputs(network: nn.Module, n_nodes: int, n_outputs: int) -> N
         )
 
 
-def _schedule(settings: Settings) -> Schedule:
-    return Schedule(
-        settings.learning_rate,
-        settings.theta_steps,
-        settings.task_steps,
-        settings.weight_steps,
-        settings.step1,
-        settings.max_epochs,
-        settings.patience,
-        settings.sparse,
-    )
-
-
-def _plan(settings: Settings) -> Plan:
-    return Plan(
-        settings.learning_rate,
-        settings.batch_size,
-        settings.n_epochs,
-        settings.theta_every,
-        settings.input_noise,
-        sparse=settings.sparse,
-    )
-
-
 def _snapshot(
     fitted: Fitted, settings: Settings, data: TrainingData, factory: NetworkFactory | None
 ) -> Snapshot | None:
     """Return the state that training goes on from, or None where the model has another shape."""
     before = fitted.settings
     same = (
-        fitted.n_features == data.n_features
+        fitted.n_features == data.training.X.shape[1]
         and fitted.target.n_outputs == data.target.n_outputs
         and before.recipe == settings.recipe
         and before.method == settings.method
@@ -344,7 +340,7 @@ def _snapshot(
     theta: FloatArray = np.repeat(fitted.precision[None], len(fitted.networks), axis=0)
     networks = [dict(network.state_dict()) for network in fitted.networks]
     for readout, state in zip(settings.readouts, networks, strict=True):
-        fresh = new_network(settings, data.n_features, data.target.n_outputs, readout, factory).state_dict()
+        fresh = new_network(settings, fitted.n_features, data.target.n_outputs, readout, factory).state_dict()
         if {name: t.shape for name, t in fresh.items()} != {name: t.shape for name, t in state.items()}:
             return None
     return Snapshot(fitted.best_epoch, theta, fitted.member_matrices, networks)

@@ -30,6 +30,8 @@ class Fixed:
     ``like`` is a tensor in the networks' arithmetic and on their device.
     """
 
+    learned = False
+    """Whether the matrix moves with the task."""
     thins = False
     """Whether the graph loses edges while the networks learn."""
 
@@ -37,6 +39,10 @@ class Fixed:
         self.graph = graph
         self.theta: FloatArray = np.repeat(start.theta[None], n_members, axis=0)
         self.matrix = torch.from_numpy(start.theta_task).to(like).repeat(n_members, 1, 1)
+        self._anchor = self.matrix.clone() if self.learned else self.matrix
+        """What the coupling pulls to: theta in the networks' arithmetic."""
+        self.matrix.requires_grad_(self.learned)
+        self.adam = Adam.of([self.matrix] if self.learned else [])
 
     def resume(self, theta: FloatArray, theta_task: FloatArray) -> None:
         """Go on from another run; a matrix that is not learned follows from the rows alone, and stays."""
@@ -70,10 +76,7 @@ class Fixed:
 class _Learned(Fixed):
     """A matrix that moves with the task."""
 
-    def __init__(self, graph: GraphTerms, start: Start, n_members: int, like: Tensor) -> None:
-        super().__init__(graph, start, n_members, like)
-        self.matrix.requires_grad_()
-        self.adam = Adam.of([self.matrix])
+    learned = True
 
     def resume(self, theta: FloatArray, theta_task: FloatArray) -> None:
         """Go on from the matrices of another run on the same columns."""
@@ -84,9 +87,6 @@ class _Learned(Fixed):
     def shift(self, scale: float) -> Tensor:
         return (self.matrix + self.matrix.mT) * (0.5 / scale)
 
-    def step(self, learning_rate: float) -> None:
-        self.adam.step(learning_rate)
-
 
 class Coupled(_Learned):
     """theta by Step 1, theta_task by the task's gradient and the coupling."""
@@ -94,24 +94,18 @@ class Coupled(_Learned):
     known_zeros: BoolArray | None = None
     """Pairs that Step 1 may not connect."""
 
-    def __init__(self, graph: GraphTerms, start: Start, n_members: int, like: Tensor) -> None:
-        super().__init__(graph, start, n_members, like)
-        self._anchor = self.matrix.detach().clone()
-
     def resume(self, theta: FloatArray, theta_task: FloatArray) -> None:
         """Go on from there. Each member is pulled to Step 1 of its own theta_task: ``theta`` may have seen all rows."""
         super().resume(theta, theta_task)
         absent = ~(theta_task != 0).any(axis=0)
         self.known_zeros = absent if absent.any() else None
-        self._solve()
+        Coupled.begin(self, 0.0, solve=True)
         self.known_zeros = None
 
     def begin(self, progress: float, *, solve: bool) -> None:
         """Solve Step 1 for every member."""
-        if solve:
-            self._solve()
-
-    def _solve(self) -> None:
+        if not solve:
+            return
         solved = [
             self.graph.solve(anchor, init, known_zeros=self.known_zeros, tol=STEP_TOL)
             for anchor, init in zip(self.theta_task, self.theta, strict=True)
@@ -121,7 +115,7 @@ class Coupled(_Learned):
 
     def step(self, learning_rate: float) -> None:
         """Adam on the task, then the coupling's proximal step: stable however strong the coupling is."""
-        super().step(learning_rate)
+        self.adam.step(learning_rate)
         weight = learning_rate * self.graph.coupling
         with torch.no_grad():
             self.matrix.lerp_(self._anchor, weight / (1.0 + weight))
@@ -152,7 +146,7 @@ class Single(_Learned):
             ]
         )
         self.matrix.grad.copy_(torch.from_numpy(whole))
-        super().step(learning_rate)
+        self.adam.step(learning_rate)
         low, high = smallest_eigenvalue(graph), graph.spectral_bound
         values, vectors = torch.linalg.eigh(torch.from_numpy(self.theta_task))
         with torch.no_grad():

@@ -104,19 +104,6 @@ class GraphTerms:
             tol=tol,
         )
 
-    def values(self, theta: FloatArray, theta_task: FloatArray) -> dict[str, float]:
-        """Weighted terms of the objective that depend on the matrices alone, and their distance."""
-        weight = 1.0 - self.task_weight
-        lasso = graphical_lasso_terms(theta, self.emp_cov, self.l1_penalty, self.ridge)
-        distance = float(np.linalg.norm(theta - theta_task))
-        return {
-            "trace_term": weight * lasso.trace,
-            "log_det_term": weight * lasso.neg_log_det,
-            "l1_term": weight * lasso.l1,
-            "coupling_term": 0.5 * self.coupling * distance**2,
-            "distance": distance,
-        }
-
 
 @dataclass(frozen=True)
 class JointProblem:
@@ -139,12 +126,17 @@ class JointProblem:
         self, theta: FloatArray, theta_task: FloatArray, l2_norm_squared: float, task_loss: float
     ) -> dict[str, float]:
         """Every term of the objective, weighted as it enters, and their sum."""
+        graph, weight = self.graph, 1.0 - self.graph.task_weight
+        lasso = graphical_lasso_terms(theta, graph.emp_cov, graph.l1_penalty, graph.ridge)
+        distance = float(np.linalg.norm(theta - theta_task))
         terms = {
-            "task_term": self.graph.task_weight * task_loss,
+            "task_term": graph.task_weight * task_loss,
             "l2_term": self.l2_penalty * l2_norm_squared,
-            **self.graph.values(theta, theta_task),
+            "trace_term": weight * lasso.trace,
+            "log_det_term": weight * lasso.neg_log_det,
+            "l1_term": weight * lasso.l1,
+            "coupling_term": 0.5 * graph.coupling * distance**2,
         }
-        distance = terms.pop("distance")
         return {"objective": sum(terms.values()), **terms, "distance": distance}
 
 

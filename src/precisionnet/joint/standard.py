@@ -127,23 +127,19 @@ class MemberStack:
         self._adam = Adam.of(self.network.parameters())
         self._generators = [torch.Generator().manual_seed(one.seed) for one in members]
         self._seeds = [torch.Generator().manual_seed(one.seed + 1) for one in members]
+        self.n_members = len(members)
         self._rows = [torch.from_numpy(one.rows) for one in members]
         self._left_out = [torch.from_numpy(one.left_out) for one in members]
+        self.left_out_weight = sum(float(problem.rows.weight[rows].sum()) for rows in self._left_out)
+        """Sum of the weights of the rows that members left out."""
         fewest = min(len(one.rows) for one in members)
         self._batch = min(plan.batch_size, fewest, max(SMALLEST_BATCH, fewest // FEWEST_BATCHES))
         self._batches = max(FEWEST_BATCHES, fewest // self._batch)
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
     def resume(self, theta: FloatArray, theta_task: FloatArray, networks: Sequence[Tensors]) -> None:
         """Go on from what members of the same shape came to."""
         self.network.load_member_states(networks)
         self.matrices.resume(theta, theta_task)
-
-    def left_out_weight(self, problem: JointProblem) -> float:
-        """Sum of the weights of the rows that members left out."""
-        return sum(float(problem.rows.weight[rows].sum()) for rows in self._left_out)
 
     def epoch(self, problem: JointProblem, validation: TensorRows | None, plan: Plan, epoch: int) -> StackEpoch:
         """Take every member once over its rows."""
@@ -154,7 +150,7 @@ class MemberStack:
         networks = self.network.member_states()
         held_loss, held_metric, outputs = self._held_out_scores(problem, validation, theta_task)
         eigenvalues = np.linalg.eigvalsh(theta)
-        l2 = l2_norm_squared(list(self.network.penalised())) / len(self)
+        l2 = l2_norm_squared(list(self.network.penalised())) / self.n_members
         terms = [problem.objective(one, task, l2, train_loss) for one, task in zip(theta, theta_task, strict=True)]
         row = {
             "epoch": epoch,
@@ -174,8 +170,7 @@ class MemberStack:
         penalised = list(self.network.penalised())
         self.network.train()
         losses, outputs, seen = [], [], []
-        order = torch.stack([self._order(i) for i in range(len(self))])
-        seeds = self._seeds_of_layers()
+        order, seeds = self._drawn()
         for first in range(0, self._batches, GATHERED):
             last = min(first + GATHERED, self._batches)
             rows = problem.rows[order[:, first * self._batch : last * self._batch]]
@@ -199,21 +194,21 @@ class MemberStack:
         )
         return float(torch.stack(losses).double().mean()), metric
 
-    def _order(self, index: int) -> Tensor:
-        """Return the rows of an epoch's batches, side by side: shuffled, and as often as it takes."""
-        rows, generator = self._rows[index], self._generators[index]
-        whole = len(rows) // self._batch * self._batch
-        wanted = self._batches * self._batch
-        passes = -(-wanted // whole)
-        shuffled = [rows[torch.randperm(len(rows), generator=generator)[:whole]] for _ in range(passes)]
-        return torch.cat(shuffled)[:wanted]
+    def _drawn(self) -> tuple[Tensor, list[list[int] | None]]:
+        """Draw an epoch: each member's rows, batch after batch, and what random layers draw from in each batch.
 
-    def _seeds_of_layers(self) -> list[list[int] | None]:
-        """Return what the random layers of foreign networks draw from in each batch of an epoch, member by member."""
+        Rows are shuffled, and as often as it takes. Only foreign networks, called one by one, have random layers.
+        """
+        order, wanted = [], self._batches * self._batch
+        for rows, generator in zip(self._rows, self._generators, strict=True):
+            whole = len(rows) // self._batch * self._batch
+            passes = -(-wanted // whole)
+            shuffled = [rows[torch.randperm(len(rows), generator=generator)[:whole]] for _ in range(passes)]
+            order.append(torch.cat(shuffled)[:wanted])
         if not self.network.one_by_one:
-            return [None] * self._batches
+            return torch.stack(order), [None] * self._batches
         draws = [torch.randint(2**62, (self._batches,), generator=generator) for generator in self._seeds]
-        return list(torch.stack(draws, dim=1).tolist())
+        return torch.stack(order), list(torch.stack(draws, dim=1).tolist())
 
     def _noisy(self, x: Tensor, plan: Plan) -> Tensor:
         if not plan.input_noise:
@@ -234,7 +229,7 @@ class MemberStack:
         outputs = None
         if validation is not None:
             rows = validation
-            outputs = self.network(rows.x.expand(len(self), *rows.x.shape), shift)
+            outputs = self.network(rows.x.expand(self.n_members, *rows.x.shape), shift)
             output = outputs.mean(dim=0)
         elif any(len(rows) for rows in self._left_out):
             # Members leave out a row more or less than others: all go through at once, the first row filling up.
@@ -275,8 +270,8 @@ class StandardRecipe:
         if resume is not None:
             for stack, places in zip(self._stacks, groups, strict=True):
                 stack.resume(resume.theta[places], resume.theta_task[places], [resume.networks[i] for i in places])
-        self._counts = [len(stack) for stack in self._stacks]
-        self._left_out = [stack.left_out_weight(problem) for stack in self._stacks]
+        self._counts = [stack.n_members for stack in self._stacks]
+        self._left_out = [stack.left_out_weight for stack in self._stacks]
         self._first_loss: float | None = None
         self._scale = self._stacks[0].scale
         self._ahead: list[list[StackEpoch]] = []

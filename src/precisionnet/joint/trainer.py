@@ -117,15 +117,10 @@ class Trainer:
         self._keep = keep
         self._policy, self._callbacks = policy, list(callbacks)
         self.history: list[HistoryRow] = []
+        self.done = False
+        """Whether training has ended: at the last epoch, or without a better validation loss for too long."""
         self._kept: Snapshot | None = None
         self._kept_loss = np.inf
-
-    @property
-    def done(self) -> bool:
-        """Whether training has ended: at the last epoch, or without a better validation loss for too long."""
-        epoch, patience = len(self.history), self._policy.patience
-        waited = self._kept is not None and patience is not None and epoch - self._kept.epoch >= patience
-        return waited or epoch >= self._policy.max_epochs
 
     def advance(self) -> HistoryRow:
         """Run one epoch more and return its row of the history."""
@@ -136,19 +131,18 @@ class Trainer:
             raise _divergence(epoch, ["theta"], self._policy.remedy) from error
         _refuse_divergence(row, snapshot, self._policy.remedy)
         self.history.append(row)
-        self._keep_if_best(row, snapshot)
-        for callback in self._callbacks:
-            callback(dict(row))
-        return row
-
-    def _keep_if_best(self, row: HistoryRow, snapshot: Snapshot) -> None:
         allowed = self._policy.may_keep(row)
-        loss = row["validation_loss"]
-        loss = -row["epoch"] if np.isnan(loss) else loss
+        loss = -epoch if np.isnan(row["validation_loss"]) else row["validation_loss"]
         if allowed is None or self._keep == "last":
             self._kept = snapshot
         elif allowed and loss < self._kept_loss:
             self._kept, self._kept_loss = snapshot, loss
+        patience = self._policy.patience
+        waited = self._kept is not None and patience is not None and epoch - self._kept.epoch >= patience
+        self.done = waited or epoch >= self._policy.max_epochs
+        for callback in self._callbacks:
+            callback(dict(row))
+        return row
 
     @property
     def kept(self) -> Snapshot:
@@ -163,13 +157,15 @@ class Trainer:
 
     def result(self) -> Trained:
         """Return the kept epoch, with one precision for all members."""
-        theta, scale, note = self._policy.conclude(self.kept)
-        return Trained(self.kept, theta, scale, self.history, note)
+        kept = self.kept
+        theta, scale, note = self._policy.conclude(kept)
+        return Trained(kept, theta, scale, self.history, note)
 
 
 def _refuse_divergence(row: HistoryRow, snapshot: Snapshot, remedy: str) -> None:
     """Raise where a matrix, a weight or a number of the epoch's row is infinite or NaN."""
     validation = [row["validation_loss"], row["validation_metric"]]
+    weights = [t.flatten() for state in snapshot.networks for t in state.values() if t.is_floating_point()]
     fine = {
         "theta": np.isfinite(snapshot.theta).all(),
         "theta_task": np.isfinite(snapshot.theta_task).all(),
@@ -177,17 +173,12 @@ def _refuse_divergence(row: HistoryRow, snapshot: Snapshot, remedy: str) -> None
         "the objective": np.isfinite(row["objective"]),
         "the training error": np.isfinite(row["train_metric"]),
         "the validation loss": not row["validated"] or np.isfinite(validation).all(),
-        "the network's weights": _all_finite([t for state in snapshot.networks for t in state.values()]),
+        "the network's weights": not weights or bool(torch.isfinite(torch.cat(weights)).all()),
     }
     del row["validated"]
     names = [name for name, is_fine in fine.items() if not is_fine]
     if names:
         raise _divergence(int(row["epoch"]), names, remedy)
-
-
-def _all_finite(tensors: list[Tensor]) -> bool:
-    numbers = [tensor.flatten() for tensor in tensors if tensor.is_floating_point()]
-    return not numbers or bool(torch.isfinite(torch.cat(numbers)).all())
 
 
 def _divergence(epoch: int, names: list[str], remedy: str) -> FitDivergedError:

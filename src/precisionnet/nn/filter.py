@@ -7,6 +7,9 @@ A matrix power is never formed. There are two ways to evaluate the sum, and the 
 - on taps, x -> shift x -> shift (shift x) ...: K shifts of the input's features, one product with the coefficients;
 - by Horner's rule, a_K = h_K' x, a_k = h_k' x + shift a_{k+1}: K shifts of the output's features.
 
+Signals, (batch, nodes, features), lie in memory as (features, nodes, batch): products then have long rows, and nothing
+is copied between layers.
+
 ``shift`` is any symmetric matrix: the precision (a PNN), the covariance (a VNN), or something else.
 """
 
@@ -59,6 +62,7 @@ class PolynomialFilter(nn.Module):
                 f"got {in_features}, {out_features} and {order}."
             )
         self.in_features, self.out_features, self.order = in_features, out_features, order
+        self.widens = in_features < out_features  # shifting the input is then cheaper
         self.weight = nn.Parameter(torch.empty(order + 1, in_features, out_features))
         self.bias = nn.Parameter(torch.empty(out_features)) if bias else None
         self.reset_parameters()
@@ -92,11 +96,6 @@ class PolynomialFilter(nn.Module):
         offset = self.weight.new_zeros(self.out_features) if self.bias is None else self.bias
         return self.combine(self.taps(x, shift), self.weight.flatten(-3, -2), offset, (x.shape[-2], x.shape[-3]))
 
-    @property
-    def widens(self) -> bool:
-        """Whether there are fewer features before than after, so that shifting the input is cheaper."""
-        return self.in_features < self.out_features
-
     def taps(self, x: Tensor, shift: Tensor) -> Tensor:
         """Compute x, shift x, ..., shift^K x.
 
@@ -117,7 +116,7 @@ class PolynomialFilter(nn.Module):
             for _ in range(self.order):
                 taps.append(shift @ taps[-1])
             return torch.stack(taps, dim=-3).flatten(-2)
-        taps = [_feature_first(x)]
+        taps = [x.transpose(-3, -1)]
         for _ in range(self.order):
             taps.append(shift.unsqueeze(-3) @ taps[-1])
         return torch.stack(taps, dim=-4).flatten(-2).flatten(-3, -2)
@@ -143,19 +142,20 @@ class PolynomialFilter(nn.Module):
             Filtered signals.
         """
         product = torch.addmm if taps.ndim == 2 else torch.baddbmm
-        return _feature_first(_nodes_apart(product(offset.unsqueeze(-1), weight.mT, taps), shape))
+        output = product(offset.unsqueeze(-1), weight.mT, taps)
+        return output.view(*output.shape[:-1], *shape).transpose(-3, -1)
 
     def _horner(self, x: Tensor, shift: Tensor) -> Tensor:
-        signals = _feature_first(x)
+        signals = x.transpose(-3, -1)
         shape = signals.shape[-2], signals.shape[-1]
         flat = signals.flatten(-2)
         coefficients = self.weight.mT.unbind(-3)
         output = coefficients[-1] @ flat
         product = torch.addmm if flat.ndim == 2 else torch.baddbmm
         for coefficient in reversed(coefficients[:-1]):
-            shifted = shift.unsqueeze(-3) @ _nodes_apart(output, shape)
+            shifted = shift.unsqueeze(-3) @ output.view(*output.shape[:-1], *shape)
             output = product(shifted.flatten(-2), coefficient, flat)
-        return _feature_first(_nodes_apart(output, shape))
+        return output.view(*output.shape[:-1], *shape).transpose(-3, -1)
 
     def _check(self, x: Tensor, shift: Tensor) -> None:
         if x.ndim < 3 or x.shape[-1] != self.in_features:
@@ -187,16 +187,3 @@ class PolynomialFilter(nn.Module):
             Sizes and order.
         """
         return f"{self.in_features}, {self.out_features}, order={self.order}, bias={self.bias is not None}"
-
-
-def _feature_first(x: Tensor) -> Tensor:
-    """Swap (batch, nodes, features) and (features, nodes, batch), a view.
-
-    Signals lie in memory feature first: products then have long rows, and nothing is copied between layers.
-    """
-    return x.transpose(-3, -1)
-
-
-def _nodes_apart(x: Tensor, shape: tuple[int, int]) -> Tensor:
-    """View (features, nodes * batch) as (features, nodes, batch)."""
-    return x.view(*x.shape[:-1], *shape)

@@ -164,7 +164,10 @@ class PrecisionNetwork(nn.Module):
     ) -> None:
         super().__init__()
         widths, orders = per_layer(n_layers, n_filters, order)
-        make = _activation(activation) if isinstance(activation, str) else activation
+        if isinstance(activation, str) and activation not in ACTIVATIONS:
+            known = ", ".join(ACTIVATIONS)
+            raise ValueError(f"activation must be one of {known} or a function, got {activation!r}.")
+        make = ACTIVATIONS[activation] if isinstance(activation, str) else activation
         widths = [in_features, *widths]
         self.layers = nn.ModuleList(
             FilterLayer(w_in, w_out, k, make, batch_norm)
@@ -235,12 +238,6 @@ def per_layer(n_layers: int, n_filters: int | Sequence[int], order: int | Sequen
     (length,) = lengths
     widths = [n_filters] * length if isinstance(n_filters, int) else list(n_filters)
     return widths, [order] * length if isinstance(order, int) else list(order)
-
-
-def _activation(name: str) -> Callable[[], nn.Module]:
-    if name not in ACTIVATIONS:
-        raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)} or a function, got {name!r}.")
-    return ACTIVATIONS[name]
 
 
 _LOCK = RLock()

@@ -16,18 +16,7 @@ from precisionnet.errors import InputError
 
 
 class Linear(nn.Linear):
-    """``nn.Linear`` that also takes a stack: weight (members, out, in), x (members, batch, in).
-
-    Parameters
-    ----------
-    in_features : int
-        Inputs.
-    out_features : int
-        Outputs.
-    """
-
-    def __init__(self, in_features: int, out_features: int) -> None:
-        super().__init__(in_features, out_features)
+    """``nn.Linear`` that also takes a stack: weight (members, out, in), x (members, batch, in)."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Multiply and add.
@@ -123,9 +112,6 @@ class FlattenReadout(Readout):
 
 class MeanReadout(Readout):
     """The average node, any number of nodes; see ``Readout`` for the parameters."""
-
-    def __init__(self, n_features: int, width: int, n_outputs: int) -> None:
-        super().__init__(n_features, width, n_outputs)
 
     def summary(self, x: Tensor) -> Tensor:
         """Average over the nodes."""

@@ -59,13 +59,9 @@ class NetworkStack(nn.Module):
     def __init__(self, networks: Sequence[nn.Module]) -> None:
         super().__init__()
         self.n_members = len(networks)
-        self.whole = _stacked(networks) if _can_be_stacked(networks) else None
-        self.members = nn.ModuleList([] if self.whole is not None else [copy.deepcopy(one) for one in networks])
-
-    @property
-    def one_by_one(self) -> bool:
-        """Whether members are called one by one."""
-        return self.whole is None
+        self.whole = _stacked(networks)
+        self.one_by_one = self.whole is None
+        self.members = nn.ModuleList([copy.deepcopy(one) for one in networks] if self.one_by_one else [])
 
     def forward(self, x: Tensor, shift: Tensor, seeds: Sequence[int] | None = None) -> Tensor:
         """Predict with every member.
@@ -148,18 +144,17 @@ def is_plain(network: nn.Module) -> bool:
     return type(network) is PrecisionNetwork and all(type(module) in STACKABLE for module in network.modules())
 
 
-def _can_be_stacked(networks: Sequence[nn.Module]) -> bool:
+def _stacked(networks: Sequence[nn.Module]) -> nn.Module | None:
+    """Return one network with the tensors of all; None where they are not plain, or not alike."""
     if not all(map(is_plain, networks)):
-        return False
+        return None
     # What is printed holds what no tensor does, such as the slope of a leaky ReLU.
     kinds = [
         (str(network), [(name, t.shape, t.requires_grad) for name, t in network.state_dict(keep_vars=True).items()])
         for network in networks
     ]
-    return all(kind == kinds[0] for kind in kinds)
-
-
-def _stacked(networks: Sequence[nn.Module]) -> nn.Module:
+    if any(kind != kinds[0] for kind in kinds):
+        return None
     whole = copy.deepcopy(networks[0])
     for path, module in whole.named_modules():
         twins = [network.get_submodule(path) for network in networks]

@@ -65,8 +65,9 @@ def solve_by_admm(
     """
     proved_low = low if stated_low is None else stated_low
     z = np.where(np.isinf(penalty), 0.0, start)
-    rho = coupling + _curvature(z)
-    dual = _dual_at(emp_cov + coupling * (z - anchor), z, penalty) / rho
+    curvature, dual = _warm_start(z, emp_cov + coupling * (z - anchor), penalty)
+    rho = coupling + curvature
+    dual = dual / rho
     best = AdmmSolution(into_spectral_box(z, low, high), Verdict(np.inf, np.inf), False, 0)
     for iteration in range(1, max_iter + 1):
         centre = (rho * (z - dual) + coupling * anchor - emp_cov) / (rho + coupling)
@@ -114,19 +115,16 @@ def bounded_divergence(theta: FloatArray, K: FloatArray, low: float, high: float
     return above_rounding(theta, K, -float(len(theta)), -log_dets[0], -log_dets[1], paid)
 
 
-def _curvature(start: FloatArray) -> float:
-    """Typical second derivative of -log det at the start, the geometric mean of 1 / eigenvalue^2."""
-    factor = try_cholesky(start)
-    if factor is None:
-        return 1.0
-    return float(np.exp(-4.0 * np.mean(np.log(np.diag(factor)))))
+def _warm_start(theta: FloatArray, target: FloatArray, penalty: FloatArray) -> tuple[float, FloatArray]:
+    """Curvature and dual at the start.
 
-
-def _dual_at(target: FloatArray, theta: FloatArray, penalty: FloatArray) -> FloatArray:
-    """The multiplier that optimality asks for at theta: minus the smooth gradient, off the diagonal, in the l1 box."""
+    The typical second derivative of -log det, the geometric mean of 1 / eigenvalue^2; and the multiplier that
+    optimality asks for: minus the smooth gradient, off the diagonal, in the l1 box.
+    """
     factor = try_cholesky(theta)
     if factor is None:
-        return np.zeros_like(theta)
+        return 1.0, np.zeros_like(theta)
+    curvature = float(np.exp(-4.0 * np.mean(np.log(np.diag(factor)))))
     dual = np.clip(inverse_from_cholesky(factor) - target, -penalty, penalty)
     np.fill_diagonal(dual, 0.0)
-    return dual
+    return curvature, dual

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from precisionnet.precision.certificate import SparseSymmetric, Verdict, divergence, divergence_bound
+from precisionnet.precision.certificate import SparseSymmetric, Verdict, divergence, divergence_bound, symmetric_rows
 from precisionnet.precision.compiled import compiled
 from precisionnet.precision.lasso_kernel import solve_column
 from precisionnet.precision.objective import NO_MATRIX, Penalty, row_of
@@ -134,7 +134,7 @@ def _descend(
         # The next sweep moves W by less than this one did: not worth a certificate while that was a lot.
         if moved > WORTH_CERTIFYING * tol * n and sweep_number < max_iter:
             continue
-        theta = SparseSymmetric.of_columns(columns.index, columns.value, columns.count, theta_diagonal)
+        theta = SparseSymmetric(*symmetric_rows(columns.index, columns.value, columns.count, theta_diagonal))
         verdict = divergence_bound(theta, W, S, penalty)
         if verdict.gap > tol and careful:
             exact = divergence(theta, W, S, penalty)
@@ -149,7 +149,7 @@ def _descend(
     if np.isnan(moved) and (best is None or best[0].gap > NEAR):
         return None, budget
     if best is None:
-        theta = SparseSymmetric.of_columns(columns.index, columns.value, columns.count, theta_diagonal)
+        theta = SparseSymmetric(*symmetric_rows(columns.index, columns.value, columns.count, theta_diagonal))
         best = Verdict(np.inf, np.inf), theta
     verdict, theta = best
     return Descent(theta.toarray(), W, verdict, sweep_number), budget

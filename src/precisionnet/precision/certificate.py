@@ -49,13 +49,6 @@ class SparseSymmetric(NamedTuple):
     columns: IndexArray
     values: FloatArray
 
-    @classmethod
-    def of_columns(
-        cls, index: IndexArray, value: FloatArray, count: IndexArray, diagonal: FloatArray
-    ) -> SparseSymmetric:
-        """From lasso coefficients: the mean of -b_ij theta_jj and -b_ji theta_ii, zero where both are."""
-        return cls(*_symmetric_rows(index, value, count, diagonal))
-
     def toarray(self) -> FloatArray:
         """Dense."""
         n = len(self.start) - 1
@@ -170,9 +163,10 @@ def _error_norms(
 
 
 @compiled
-def _symmetric_rows(
+def symmetric_rows(
     index: IndexArray, value: FloatArray, count: IndexArray, diagonal: FloatArray
 ) -> tuple[IndexArray, IndexArray, FloatArray]:
+    """``SparseSymmetric`` of lasso coefficients: the mean of -b_ij theta_jj and -b_ji theta_ii, zero where both are."""
     N = len(count)
     # Where each coefficient lies in the transpose, by counting.
     begin = np.zeros(N + 1, np.int64)

@@ -34,6 +34,7 @@ LARGEST_TIE = 1e150
 """Largest coupling times anchor whose square is finite."""
 LOST = 1e15
 """Ratio at which the smaller of two numbers is lost when they are added."""
+COMPLEX = "{name} holds complex numbers: pass its real part if the imaginary part is zero."
 TILE = 32
 
 
@@ -109,7 +110,8 @@ def normal_form(
 
 def checked_matrix(name: str, matrix: FloatArray, like: int | None = None) -> FloatArray:
     """A finite, exactly symmetric float64 matrix, the caller's own where it is one already."""
-    _refuse_complex(name, matrix)
+    if np.iscomplexobj(matrix):
+        raise InputError(COMPLEX.format(name=name))
     try:
         # Also writeable: the kernels are compiled for such arrays, and would be compiled again for others.
         array = np.require(matrix, dtype=np.float64, requirements=["C", "A", "W", "E"])
@@ -134,11 +136,6 @@ def is_number(value: object) -> bool:
     if isinstance(value, np.ndarray):
         return value.ndim == 0 and value.dtype.kind in "biuf" and bool(np.isfinite(value))
     return isinstance(value, int | float | np.integer | np.floating) and isfinite(value)
-
-
-def _refuse_complex(name: str, matrix: float | FloatArray) -> None:
-    if np.iscomplexobj(matrix):
-        raise InputError(f"{name} holds complex numbers: pass its real part if the imaginary part is zero.")
 
 
 def _refuse_out_of_scale(
@@ -170,7 +167,8 @@ def _checked_penalty(l1_penalty: float | FloatArray, n: int) -> float | FloatArr
         if not (is_number(l1_penalty) and l1_penalty >= 0):
             raise InputError(f"l1_penalty must be a finite number >= 0, got {l1_penalty}.")
         return float(l1_penalty)
-    _refuse_complex("l1_penalty", l1_penalty)
+    if np.iscomplexobj(l1_penalty):
+        raise InputError(COMPLEX.format(name="l1_penalty"))
     try:
         matrix = np.asarray(l1_penalty, dtype=np.float64)
     except (TypeError, ValueError):
