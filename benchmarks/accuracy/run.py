@@ -5,6 +5,8 @@
     few_rows.csv      joint and ridge (its penalty by cross-validation) on 50, 100 and 200 rows of ABIDE
     mean_readout.csv  single networks with the mean readout: the learned matrix beside fixed ones
     sparse.csv        dense and sparse matrices at prediction; coverage of 95 % intervals on held-out rows
+    intervals.csv     95 % intervals beside those of one spread for all rows: coverage overall and by fifths of the
+                      prediction and of the target, mean width; the cohorts, and drawn rows whose spread is known
     classes.csv       joint beside a support vector machine and logistic regression on scikit-learn's tables
 
 Ten splits each, 60 % of the rows to learn from and 20 % to be judged on, whole people. Networks have their defaults;
@@ -15,7 +17,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +96,55 @@ def sparse() -> Iterator[dict[str, Any]]:
                 }
 
 
+SPREADS: dict[str, Callable[[Any, Any], Any]] = {
+    "one size": lambda X, f: np.ones(len(X)),
+    "with the prediction": lambda X, f: np.exp(0.9 * f / f.std()),
+    "with a column": lambda X, f: np.exp(0.9 * X[:, -1]),
+    "two regions": lambda X, f: np.where(X[:, -1] > 0.5, 1.5, 0.25),
+}
+"""Standard deviation of what is added to a drawn target, against 0.7; the target without it has 1.5."""
+
+
+def drawn(how: str, n: int, seed: int) -> tuple[Any, Any, Any, Any]:
+    """Rows to learn from and 2,000 to be judged on: 20 correlated columns, five of which make the target."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n + 2000, 20)) @ (np.eye(20) + 0.15 * rng.normal(size=(20, 20)))
+    X /= X.std(axis=0)
+    f = X[:, :5] @ rng.normal(size=5)
+    f *= 1.5 / f.std()
+    y = f + 0.7 * SPREADS[how](X, f) * rng.normal(size=len(f))
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def intervals() -> Iterator[dict[str, Any]]:
+    """Intervals that adapt beside those that do not, of the same networks."""
+    for cohort in ("abide", "ants"):
+        for split, train, test in splits(cohort):
+            model = PNNRegressor(random_state=split).fit(train.X, train.y)
+            yield {"table": cohort, "rows": len(train), "split": split} | _judged(model, test.X, np.asarray(test.y))
+    for how in SPREADS:
+        for n in (100, 300, 1000):
+            for seed in range(4):
+                X, y, X_new, y_new = drawn(how, n, seed)
+                model = PNNRegressor(random_state=seed).fit(X, y)
+                yield {"table": how, "rows": n, "split": seed} | _judged(model, X_new, y_new)
+
+
+def _judged(model: PNNRegressor, X: Any, y: Any) -> dict[str, Any]:
+    made = model.calibration_
+    alike = replace(made, spread=np.ones_like(made.spread), model=None, limits=(-np.inf, np.inf))
+    before = copy(model).keep(replace(model.fitted, calibration=alike))
+    ends, ends_before = model.predict_interval(X), before.predict_interval(X)
+    judged: dict[str, Any] = {"adapts": made.model is not None}
+    for name, (low, high) in (("", ends.T), ("_before", ends_before.T)):
+        inside = (low <= y) & (y <= high)
+        judged |= {f"covered{name}": inside.mean(), f"width{name}": (high - low).mean()}
+        for by, order in (("prediction", np.argsort(model.predict(X))), ("target", np.argsort(y))):
+            for i, part in enumerate(np.array_split(inside[order], 5), start=1):
+                judged[f"{by}_{i}{name}"] = part.mean()
+    return judged
+
+
 def classes() -> Iterator[dict[str, Any]]:
     """The bundled tables whose target is a class."""
     columns = ["method", "accuracy", "log_loss"]
@@ -103,7 +156,13 @@ def classes() -> Iterator[dict[str, Any]]:
             yield {"table": name, "split": row["repeat"], **{column: row[column] for column in columns}}
 
 
-PARTS = {"few_rows": few_rows, "mean_readout": mean_readout, "sparse": sparse, "classes": classes}
+PARTS = {
+    "few_rows": few_rows,
+    "mean_readout": mean_readout,
+    "sparse": sparse,
+    "intervals": intervals,
+    "classes": classes,
+}
 
 
 def main(names: list[str]) -> None:

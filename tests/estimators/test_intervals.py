@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, log_loss
@@ -59,18 +62,25 @@ def test_the_standard_deviation_is_that_of_the_errors(many):
     np.testing.assert_allclose(std, np.sqrt(members.var(axis=0) + noise))
 
 
-def by_hand(predictions, calibration, coverage):
-    """The formula of the paper, with every row of weight w written down w times."""
-    member, residual = (
-        np.repeat(v, calibration.weight.astype(int)) for v in (calibration.member, calibration.residual)
+def plain(fold, residual, weight=None):
+    """A calibration whose spread is 1 everywhere."""
+    return Calibration(fold, residual, np.ones(len(fold)) if weight is None else weight, np.ones(len(fold)))
+
+
+def by_hand(predictions, calibration, coverage, spread=1.0):
+    """The formula of the module, with every row of weight w written down w times."""
+    fold, relative = (
+        np.repeat(v, calibration.weight.astype(int))
+        for v in (calibration.fold, calibration.residual / calibration.spread)
     )
-    lower, upper = np.sort(predictions[member].T - residual), np.sort(predictions[member].T + residual)
-    last = int(np.ceil(round(coverage * (len(member) + 1), 9)))
-    return np.column_stack([lower[:, len(member) - last], upper[:, last - 1]])
+    reach = (np.broadcast_to(spread, predictions.shape)[fold].T) * relative
+    lower, upper = np.sort(predictions[fold].T - reach), np.sort(predictions[fold].T + reach)
+    last = int(np.ceil(round(coverage * (len(fold) + 1), 9)))
+    return np.column_stack([lower[:, len(fold) - last], upper[:, last - 1]])
 
 
 def test_cv_plus_by_hand():
-    calibration = Calibration(np.array([0, 0, 1, 1]), np.array([1.0, 3.0, 2.0, 4.0]), np.ones(4))
+    calibration = plain(np.array([0, 0, 1, 1]), np.array([1.0, 3.0, 2.0, 4.0]))
     # With n = 4 and coverage 0.8: the first of mu - R, the fourth of mu + R.
     interval = calibration.interval(np.array([[10.0], [20.0]]), 0.8)
     np.testing.assert_allclose(interval, [[7.0, 24.0]])
@@ -79,18 +89,86 @@ def test_cv_plus_by_hand():
 
 
 def test_cv_plus_is_the_sorted_sums(rng):
-    for n_members, n in ((1, 30), (3, 19), (8, 200)):
+    for n_folds, n in ((1, 30), (3, 19), (8, 200)):
         weight = rng.integers(1, 4, n).astype(float)
-        calibration = Calibration(rng.integers(0, n_members, n), rng.exponential(size=n), weight)
-        predictions = 5 * rng.normal(size=(n_members, 40))
+        calibration = plain(rng.integers(0, n_folds, n), rng.exponential(size=n), weight)
+        predictions = 5 * rng.normal(size=(n_folds, 40))
         for coverage in (0.5, 0.8, 0.9, 0.95):
             expected = by_hand(predictions, calibration, coverage)
             np.testing.assert_allclose(calibration.interval(predictions, coverage), expected, rtol=1e-12, atol=1e-12)
 
 
+@dataclass(frozen=True)
+class Fixed:
+    """A spread that is known."""
+
+    spread: np.ndarray
+
+    def at(self, predictions, columns):
+        return self.spread
+
+
+def test_normalised_cv_plus_is_the_sorted_sums(rng):
+    weight = rng.integers(1, 4, 200).astype(float)
+    fold, spread = rng.integers(0, 4, 200), rng.exponential(size=(4, 40)) + 0.1
+    calibration = Calibration(fold, rng.exponential(size=200), weight, rng.exponential(size=200) + 0.1, Fixed(spread))
+    predictions = 5 * rng.normal(size=(4, 40))
+    for coverage in (0.5, 0.8, 0.95):
+        expected = by_hand(predictions, calibration, coverage, spread)
+        made = calibration.interval(predictions, coverage, np.empty((40, 0)))
+        np.testing.assert_allclose(made, expected, rtol=1e-12, atol=1e-12)
+
+
+# CrossConformalRegressor(method="plus", cv=PredefinedSplit(fold)) of MAPIE 1.6.0 on y / s(x), its ends times s(x).
+MAPIE = {
+    ("one", 0.8): [[6.905243132042317, 9.666966609173363], [8.500734768929009, 11.3903511359899],
+                   [10.096226405815699, 13.074503562348964]],
+    ("one", 0.95): [[5.9670708102725545, 10.660305757222885], [7.441336787738731, 12.134571734689061],
+                    [8.915602765204907, 13.649948064782052]],
+    ("grows", 0.8): [[7.811556639962726, 8.832028566257232], [8.281559329858917, 11.342975108742436],
+                     [8.751562019755106, 13.85392165122764]],
+    ("grows", 0.95): [[7.547307461399457, 9.067214120877676], [7.527376749824027, 12.406847322730679],
+                      [7.494591053030291, 15.74954002916149]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("how", "coverage"), list(MAPIE))
+def test_it_agrees_with_mapie(how, coverage):
+    """0.7 of least squares and 0.3 of the mean in four folds; weights and spread are held fixed."""
+    i = np.arange(40.0)
+    X = np.column_stack([np.sin(i), np.cos(3 * i)])
+    y = 10 + 2 * X[:, 0] - X[:, 1] + (1 + X[:, 0]) * np.sin(7 * i**1.3)
+    new = np.column_stack([np.linspace(-1, 1, 5), np.linspace(0.5, -0.5, 5)])[::2]
+    fold = np.arange(40) % 4
+
+    def spread(rows):
+        return 1.5 + rows[:, 0] if how == "grows" else np.ones(len(rows))
+
+    def predicted(left_out, rows):
+        kept = fold != left_out
+        design, at = (np.column_stack([np.ones(len(v)), v]) for v in (X[kept], rows))
+        return 0.7 * at @ np.linalg.lstsq(design, y[kept], rcond=None)[0] + 0.3 * y[kept].mean()
+
+    own = np.array([predicted(k, row[None])[0] for k, row in zip(fold, X, strict=True)])
+    known = Fixed(np.tile(spread(new), (4, 1)))
+    calibration = Calibration(fold, np.abs(y - own), np.ones(40), spread(X), known)
+    made = calibration.interval(np.stack([predicted(k, new) for k in range(4)]), coverage, new)
+    np.testing.assert_allclose(made, MAPIE[how, coverage], rtol=1e-10)
+
+
 def test_a_calibration_with_whole_ties_and_no_error_at_all():
-    calibration = Calibration(np.zeros(30, dtype=int), np.zeros(30), np.ones(30))
+    calibration = plain(np.zeros(30, dtype=int), np.zeros(30))
     np.testing.assert_array_equal(calibration.interval(np.array([[0.0, -2.5]]), 0.9), [[0.0, 0.0], [-2.5, -2.5]])
+
+
+def test_memory_does_not_grow_with_rows_times_residuals(rng):
+    calibration = plain(np.arange(20_000) % 4, rng.exponential(size=20_000))
+    predictions = rng.normal(size=(4, 8000))
+    tracemalloc.start()
+    calibration.interval(predictions, 0.95)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20e6  # all sums would take 1.3e9
 
 
 def test_what_is_out_of_bag_is_what_the_member_that_left_it_out_says(gaussian, model):
@@ -184,7 +262,7 @@ def test_bad_coverages_are_refused_in_a_sentence(gaussian, model):
     with pytest.raises(InputError, match="need 999 rows to be calibrated on, and this model has 120: ask for less"):
         model.predict_interval(gaussian.X, 0.999)
     assert model.predict_interval(gaussian.X[:2], 119 / 120).shape == (2, 2)
-    few = Calibration(np.zeros(9, dtype=int), np.arange(9.0), np.ones(9))
+    few = plain(np.zeros(9, dtype=int), np.arange(9.0))
     assert few.interval(np.zeros((1, 1)), 0.9).tolist() == [[-8.0, 8.0]]
     with pytest.raises(InputError, match="need 19 rows"):
         few.interval(np.zeros((1, 1)), 0.95)

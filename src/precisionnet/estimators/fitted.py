@@ -194,8 +194,7 @@ class Fitted:
         with limited_threads(1, wait=False), torch.no_grad():
             for begin in range(0, max(len(X), 1), step):
                 part = X[begin : begin + step]
-                part = part if self.medians is None else fill(part, self.medians)
-                x = torch.from_numpy(self.scaler.transform(part)).unsqueeze(-1).to(device)
+                x = torch.from_numpy(self.scaler.transform(self.filled(part))).unsqueeze(-1).to(device)
                 pairs = zip(networks, shifts, strict=True)
                 kept = made(torch.stack([network(x, shift) for network, shift in pairs]).cpu().numpy())
                 if result is None:
@@ -209,6 +208,10 @@ class Fitted:
                 result[begin : begin + len(part)] = kept
         assert result is not None
         return result
+
+    def filled(self, X: FloatArray) -> FloatArray:
+        """Return rows with the medians in place of missing values."""
+        return X if self.medians is None else fill(X, self.medians)
 
     def mean_output(self, X: Rows) -> FloatArray:
         """Return the members' weighted mean output, (n_samples, n_outputs).

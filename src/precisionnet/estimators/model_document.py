@@ -25,6 +25,7 @@ from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.labels import classes_in, classes_out, ids_in, ids_out, keys, require, text
 from precisionnet.estimators.regressor import PNNRegressor
 from precisionnet.estimators.rows import Scaler
+from precisionnet.estimators.spread import Spread
 from precisionnet.estimators.targets import ClassTarget, NumberTarget, Target
 from precisionnet.estimators.training import ALL_ROWS, NetworkFactory, new_network
 from precisionnet.kinds import FEW_ROWS, SEVERAL, Kind
@@ -46,6 +47,10 @@ UNKNOWN_IN_HISTORY = {"validation_loss", "validation_metric"}
 COUNTED_IN_HISTORY = ["epoch", "n_zeros"]
 HISTORY = {*UNKNOWN_IN_HISTORY, *COUNTED_IN_HISTORY, "objective", "train_loss", "train_metric"}
 """Columns that every history has."""
+LIMITS = {(-math.inf, math.inf), (0.0, math.inf), (-math.inf, 0.0), (0.0, 1.0)}
+"""What a target can be at least and at most."""
+WIDEST = 50.0
+"""Largest logarithm of a spread, either way."""
 ROUNDING = 1e-8
 """Asymmetry, and eigenvalues below zero, that rounding may leave in a matrix, against its size."""
 
@@ -100,9 +105,7 @@ def to_document(model: BasePNN) -> tuple[Document, Tensors]:
     if fitted.medians is not None:
         arrays["medians"] = fitted.medians
     if fitted.calibration is not None:
-        arrays["calibration.member"] = fitted.calibration.member.astype(np.int64)
-        arrays["calibration.residual"] = fitted.calibration.residual
-        arrays["calibration.weight"] = fitted.calibration.weight
+        arrays |= _calibration_out(fitted.calibration)
     arrays |= {f"folds.{i}": fold.astype(np.int64) for i, fold in enumerate(fitted.folds)}
     tensors = {name: torch.from_numpy(np.array(array, order="C")) for name, array in arrays.items()}
     for i, network in enumerate(fitted.networks):
@@ -299,14 +302,29 @@ class _Reader:
         return OutOfFold(row_ids, prediction, checked)
 
     def _calibration(self) -> Calibration | None:
-        if self._task == "classification" or "calibration.member" not in self._tensors:
+        if self._task == "classification" or "calibration.fold" not in self._tensors:
             return None
-        member = self._integers("calibration.member", (None,), 0, max(self._n_folds - 1, 0))
-        residual = self._floats("calibration.residual", member.shape)
-        weight = self._floats("calibration.weight", member.shape)
-        fine = len(member) > 0 and (residual >= 0).all() and (weight > 0).all()
+        fold = self._integers("calibration.fold", (None,), 0, max(self._n_folds - 1, 0))
+        residual = self._floats("calibration.residual", fold.shape)
+        weight = self._floats("calibration.weight", fold.shape)
+        fine = len(fold) > 0 and (residual >= 0).all() and (weight > 0).all()
         require(bool(fine), "the errors that intervals are made of are out of range")
-        return Calibration(member, residual, weight)
+        least, most = self._take("calibration.limits", torch.float64, (2,))
+        require((least, most) in LIMITS, "the target's limits are none that a target has")
+        model = self._spread()
+        spread = np.ones(len(fold)) if model is None else self._floats("calibration.spread", fold.shape)
+        require(bool((np.abs(np.log(np.maximum(spread, 1e-300))) <= WIDEST).all()), "the spread is out of range")
+        return Calibration(fold, residual, weight, spread, model, (float(least), float(most)))
+
+    def _spread(self) -> Spread | None:
+        if "spread.slopes" not in self._tensors:
+            return None
+        scaler = self._scaler("spread.scaler", (1 + self._n,))
+        slopes = self._floats("spread.slopes", (max(self._n_folds, 1), 3 + 2 * self._n))
+        bounds = self._floats("spread.bounds", (max(self._n_folds, 1), 2))
+        fine = (np.abs(slopes) <= LARGEST).all() and (np.abs(bounds) <= WIDEST).all()
+        require(bool(fine and (bounds[:, 0] <= bounds[:, 1]).all()), "the spread is out of range")
+        return Spread(scaler, slopes, bounds)
 
     def _folds(self, n_training: int) -> tuple[IndexArray, ...]:
         folds = tuple(self._integers(f"folds.{i}", (None,), 0, n_training - 1) for i in range(self._n_folds))
@@ -355,6 +373,25 @@ class _Reader:
 
 class OtherNetworkError(Exception):
     """The network that was given is not the one that the model was fitted with."""
+
+
+def _calibration_out(calibration: Calibration) -> dict[str, Any]:
+    arrays: dict[str, Any] = {
+        "calibration.fold": calibration.fold.astype(np.int64),
+        "calibration.residual": calibration.residual,
+        "calibration.weight": calibration.weight,
+        "calibration.limits": np.array(calibration.limits),
+    }
+    model = calibration.model
+    if model is not None:  # without one the spread is 1
+        arrays |= {
+            "calibration.spread": calibration.spread,
+            "spread.slopes": model.slopes,
+            "spread.bounds": model.bounds,
+            "spread.scaler.mean": model.scaler.mean,
+            "spread.scaler.scale": model.scaler.scale,
+        }
+    return arrays
 
 
 def _parameters_out(model: BasePNN) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from precisionnet.errors import InputError
 from precisionnet.estimators.attributes import of_fitted
 from precisionnet.estimators.base import BasePNN, documented
+from precisionnet.estimators.fitted import PREDICTED_AT_ONCE
 from precisionnet.estimators.intervals import NOTHING_TO_CALIBRATE_ON, Calibration
 from precisionnet.types import FloatArray, TaskName
 
@@ -120,7 +121,10 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
         """Predict an interval for each row that holds its target in ``coverage`` of cases.
 
         Calibrated on the rows that the networks left out (CV+), or on the validation rows of a single network (split
-        conformal prediction). The share is one over all rows like those of the fit, not a promise for each kind of row.
+        conformal prediction). Where those rows show that errors differ in size with the prediction or a column,
+        intervals are narrow and wide accordingly; otherwise all are about as wide. The share is one over all rows like
+        those of the fit, as measured, not a promise for each kind of row. Where no target of the fit was negative, no
+        end is; likewise for targets that were never positive, and for shares of 0 to 1.
 
         Parameters
         ----------
@@ -136,9 +140,12 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
         """
         fitted = self.fitted
         rows, calibration = self._checked_rows(X), self._calibrated()
-        return fitted.outputs(
-            rows, lambda output: calibration.interval(fitted.target.meaning(fitted.fold_outputs(output)), coverage)
-        )
+        predictions = fitted.outputs(rows, lambda output: fitted.target.meaning(fitted.fold_outputs(output)).T)
+        ends, (_, step) = np.empty((len(rows), 2)), PREDICTED_AT_ONCE
+        for begin in range(0, len(rows), step):
+            part = slice(begin, begin + step)
+            ends[part] = calibration.interval(predictions[part].T, coverage, fitted.filled(rows[part]))
+        return ends
 
     def _calibrated(self) -> Calibration:
         calibration = self.fitted.calibration

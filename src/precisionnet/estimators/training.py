@@ -20,7 +20,7 @@ from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.combination import kind_weights
 from precisionnet.estimators.explanation import TaskEffects, task_effects
 from precisionnet.estimators.fitted import Fitted, OutOfFold, training_device
-from precisionnet.estimators.intervals import Calibration
+from precisionnet.estimators.intervals import calibrate
 from precisionnet.estimators.linear_members import linear_members, linear_network
 from precisionnet.estimators.preparation import TrainingData
 from precisionnet.estimators.rows import FEWEST_FOLDS, Table, left_out_rows
@@ -340,7 +340,9 @@ class TrainingRun:
             fitted = _kept_members(fitted, {kind: found.get(kind, 0.0) for kind in kinds})
         meaning, calibration = target.meaning(output), None
         if isinstance(target, NumberTarget) and len(rows):
-            calibration = Calibration(fold, np.abs(rows.y - meaning), rows.weight)
+            targets = np.concatenate([data.training.y, rows.y])
+            n_folds = max(len(self._folds), 1)
+            calibration = calibrate(fold, rows.y, meaning, rows.weight, rows.X, n_folds, targets)
         known = np.full((data.places.max() + 2, *meaning.shape[1:]), np.nan)  # the last one is for a place of -1
         left_out = any(map(len, self._folds)) and self._same_rows
         if left_out:
