@@ -289,6 +289,9 @@ def compare(
     ] = None,
     quick: Quick = False,
     defaults: Defaults = False,
+    rivals: Annotated[
+        bool, typer.Option("--rivals", help="Also CatBoost, RealMLP, xRFM and TabICL, as far as they are installed.")
+    ] = False,
     search: Annotated[
         str, typer.Option(metavar="[grid|optuna]", help="Try every combination of parameters, or a budget of trials.")
     ] = "grid",
@@ -347,6 +350,7 @@ def compare(
         quick=quick,
         guessed=task == "auto" and cohort is None,
         defaults=defaults,
+        rivals=rivals,
         about=about,
     )
 

@@ -52,15 +52,18 @@ def run_compare(
     quick: bool,
     guessed: bool,
     defaults: bool = False,
+    rivals: bool = False,
     about: Mapping[str, Any] | None = None,
 ) -> None:
     """Compare methods on a table; ``about`` is what the page says differently."""
     from precisionnet.evaluation.comparison import compare_experiment
-    from precisionnet.evaluation.methods import QUICK_GRID, quick_methods
+    from precisionnet.evaluation.methods import QUICK_GRID, RIVALS, quick_methods, usual_methods
     from precisionnet.evaluation.tuning import Tuning
 
     if methods is None and quick:
         methods = list(quick_methods(task))
+    if rivals:
+        methods = [*(methods if methods is not None else usual_methods(task)), *RIVALS]
     told = [*data.notes, *(finding.sentence for finding in findings if finding.level != "note")]
     experiment = compare_experiment(
         replace(data, notes=(*told, *_filled(data))),
@@ -76,7 +79,9 @@ def run_compare(
     how = f"{task} (guessed; --task sets it)" if guessed else task
     size = f"{len(data)} rows, {data.X.shape[1]} columns, {len(experiment.jobs)} fits"
     console.note(f"{experiment.about['target']}: {how}, {size}")
-    _run_write_print(experiment, out, jobs, scheduler, told)
+    for sentence in experiment.about["skipped"]:
+        console.note(sentence)
+    _run_write_print(experiment, out, jobs, scheduler, [*told, *experiment.about["skipped"]])
 
 
 def _filled(data: Dataset) -> list[str]:

@@ -40,6 +40,7 @@ from precisionnet.evaluation.early_stopping import fit_boosting, fit_perceptron
 from precisionnet.evaluation.methods import METHODS
 from precisionnet.evaluation.metrics import judge
 from precisionnet.evaluation.protocol import FitData, target_of
+from precisionnet.evaluation.rivals import FITS as RIVAL_FITS
 from precisionnet.evaluation.tuning import Parameters, search_grid
 from precisionnet.types import TaskName
 
@@ -279,5 +280,6 @@ BASELINES: dict[str, Baseline] = {
     "hist_gb": Baseline(fit_boosting, _default_boosting),
     "median": Baseline(_fit_guess, _default_guess),
     "majority": Baseline(_fit_guess, _default_guess),
+    **{name: Baseline(*fits) for name, fits in RIVAL_FITS.items()},
 }
 """The baselines by name; their grids are in ``methods.METHODS``."""

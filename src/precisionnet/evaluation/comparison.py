@@ -7,6 +7,7 @@ the work of one job: tune a method on training and validation rows, then predict
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -26,13 +27,14 @@ from precisionnet.datasets import (
     guess_task,
     refuse_unusable,
 )
-from precisionnet.errors import InputError
+from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.checks import refuse_text_columns
 from precisionnet.evaluation.baselines import BaselineCandidate
 from precisionnet.evaluation.methods import METHODS, Grid, check_methods, checked_networks, recipe_of, usual_methods
 from precisionnet.evaluation.metrics import graph_scores, headline, score_all
 from precisionnet.evaluation.network_candidate import NetworkCandidate
 from precisionnet.evaluation.protocol import FitData, Fold, data_hash, make_folds, splits_frame, target_of
+from precisionnet.evaluation.rivals import able
 from precisionnet.evaluation.tuning import NO_OPTUNA, RUNGS, Candidate, Parameters, Tuning, search
 from precisionnet.parameters import settled
 from precisionnet.runner.jobs import Experiment, Finished, Job, Row
@@ -70,7 +72,8 @@ def compare(
         The target: numbers, or classes.
     methods : sequence of str, default=None
         Names such as ``["joint", "ridge", "svr"]``. By default all methods that can do the task, ``joint`` also with
-        each readout alone (``joint_mean``, ``joint_mlp``).
+        each readout alone (``joint_mean``, ``joint_mlp``). Models of other packages (``catboost``, ``realmlp``,
+        ``xrfm``, ``tabicl``) are compared where they are named, and left out with a warning where they cannot run.
     repeats : int, default=5
         Random splits into 60 % training, 20 % validation and 20 % test rows.
     random_state : int, default=0
@@ -114,6 +117,8 @@ def compare(
     kind = _task(task, target)
     data = replace(data, X=features, y=check_target(target, kind))
     experiment = compare_experiment(data, kind, methods, repeats, random_state, tuning=tuning, networks=networks)
+    for sentence in experiment.about["skipped"]:
+        warnings.warn(sentence, PrecisionNetWarning, stacklevel=2)
     rows = run_experiment(experiment, folder, jobs=jobs, scheduler=scheduler, on_event=on_event)
     return pd.DataFrame(rows)
 
@@ -146,14 +151,15 @@ def compare_experiment(
     assert data.y is not None, "a comparison has a target"
     chosen = tuning or Tuning()
     grid = checked_networks(networks or {}, "standard", tuned=chosen.tuned)
-    names = check_methods(_all_methods(task, recipe_of(grid)) if methods is None else methods, task)
+    asked = check_methods(_all_methods(task, recipe_of(grid)) if methods is None else methods, task)
+    names, skipped = able(asked)
     folds = make_folds(data, repeats, seed, task=task)
     work = TuneAndTest(TableSource(data, folds), task, grid, chosen)
     return Experiment(
         name="compare",
         config={
             "task": task,
-            "methods": list(names),
+            "methods": names,
             "repeats": repeats,
             "seed": seed,
             "tuning": asdict(chosen),
@@ -177,7 +183,8 @@ def compare_experiment(
             "n_people": count_people(data),
             "source": source,
             "description": data.description,
-            "notes": list(data.notes),
+            "notes": [*data.notes, *skipped],
+            "skipped": skipped,
             "tuned": chosen.tuned,
             **(about or {}),
         },
