@@ -19,7 +19,7 @@ from precisionnet.errors import InputError, did_you_mean, printable, shown
 from precisionnet.parameters import BY_NAME
 from precisionnet.types import TaskName
 
-Family = Literal["network", "baseline", "rival"]
+Family = Literal["network", "baseline", "group", "rival"]
 Grid = Mapping[str, Sequence[Any]]
 """Values to choose from, by parameter name."""
 BOTH: tuple[TaskName, ...] = ("regression", "classification")
@@ -69,8 +69,9 @@ class MethodSpec:
         One clause for the page.
     tasks : tuple of {"regression", "classification"}
         What the method can do.
-    family : {"network", "baseline", "rival"}
-        Networks share the caller's grid, the others bring their own; rivals are compared only where they are named.
+    family : {"network", "baseline", "group", "rival"}
+        Networks share the caller's grid, the others bring their own. "group" knows the group of a row, such as its
+        site, and nothing else; rivals are compared only where they are named.
     grid : mapping, default={}
         Of a baseline: values to choose from by parameter.
     regression_grid : mapping, default={}
@@ -211,6 +212,10 @@ _BASELINES = (
         max_features=[0.3, 1.0],
         l2_penalty=[1.0],
     ),
+    MethodSpec("group_median", "Group median", "the median of the row's own group", ("regression",), "group"),
+    MethodSpec(
+        "group_majority", "Group majority", "the classes of the row's own group, by share", ("classification",), "group"
+    ),
     _baseline("median", "Median", "always the median of the training rows", "regression"),
     _baseline("majority", "Majority", "always the most frequent class of the training rows", "classification"),
 )
@@ -265,7 +270,10 @@ LINEAR: dict[TaskName, str] = {"regression": "ridge", "classification": "logisti
 TRIVIAL: dict[TaskName, str] = {"regression": "median", "classification": "majority"}
 """What a method must beat to be of any use."""
 
-COUNTERPARTS = {"ridge": "logistic", "svr": "svc", "median": "majority"}
+GROUP_GUESS: dict[TaskName, str] = {"regression": "group_median", "classification": "group_majority"}
+"""What knowing the group of a row is worth by itself."""
+
+COUNTERPARTS = {"ridge": "logistic", "svr": "svc", "median": "majority", "group_median": "group_majority"}
 """The same idea for numbers and for classes."""
 
 

@@ -61,6 +61,8 @@ LOOKS = {
     "realmlp": Look(RIVAL, (9, 1, 0)),
     "xrfm": Look(RIVAL, (10, 1, 0)),
     "tabicl": Look(RIVAL, (11, 1, 0)),
+    "group_median": Look(TRIVIAL, (12, 1, 0)),
+    "group_majority": Look(TRIVIAL, (12, 1, 0)),
     "median": Look(TRIVIAL, "X"),
     "majority": Look(TRIVIAL, "X"),
 }
