@@ -14,7 +14,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from precisionnet.datasets import Dataset
-from precisionnet.errors import InputError, PrecisionNetWarning
+from precisionnet.errors import FitDivergedError, InputError, PrecisionNetWarning
 from precisionnet.evaluation import rivals
 from precisionnet.evaluation.baselines import BaselineCandidate, fit_baseline
 from precisionnet.evaluation.comparison import compare, compare_experiment
@@ -153,6 +153,12 @@ def test_a_rival_that_is_not_installed_is_left_out_with_the_reason(monkeypatch):
     with pytest.warns(PrecisionNetWarning, match="CatBoost is left out"):
         rows = compare(data.X.fillna(0), data.y, ["median", "catboost"], 2, jobs=1)
     assert set(rows["method"]) == {"median"}
+
+
+def test_a_rival_that_breaks_down_is_a_failed_fit(fakes, monkeypatch):
+    monkeypatch.setattr(Fake, "fit", lambda *_: 1 / 0)
+    with pytest.raises(FitDivergedError, match="xrfm could not be fitted"):
+        fit_baseline("xrfm", {}, sides("regression"))
 
 
 def test_tabicl_wants_a_file(fakes, monkeypatch):

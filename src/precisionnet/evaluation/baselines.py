@@ -37,7 +37,7 @@ from sklearn.svm import SVC, SVR
 from precisionnet.datasets import Dataset
 from precisionnet.errors import FitDivergedError, InputError
 from precisionnet.evaluation.early_stopping import fit_boosting, fit_perceptron
-from precisionnet.evaluation.methods import METHODS
+from precisionnet.evaluation.methods import METHODS, RIVALS
 from precisionnet.evaluation.metrics import judge
 from precisionnet.evaluation.protocol import FitData, target_of
 from precisionnet.evaluation.rivals import FITS as RIVAL_FITS
@@ -64,13 +64,15 @@ class Baseline:
 def fit_baseline(method: str, parameters: Parameters, data: FitData) -> Any:
     """Fit a baseline with these parameters, or with its defaults where there are none."""
     baseline = BASELINES[method]
+    # As scikit-learn says that its solver broke down; other packages say it in their own ways.
+    broken = (Exception,) if method in RIVALS else (np.linalg.LinAlgError, ValueError)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a poor choice may not converge: its score tells
             return baseline.fit(parameters, data) if parameters else baseline.fit_default(data)
     except InputError:
         raise
-    except (np.linalg.LinAlgError, ValueError) as error:  # as scikit-learn says that its solver broke down
+    except broken as error:
         raise FitDivergedError(f"{method} could not be fitted: {error}") from error
 
 
