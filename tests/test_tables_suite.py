@@ -120,7 +120,7 @@ def test_figures_of_a_table():
     assert not behind.level
     found = page.summary([line, behind])
     assert found["worst"] == "sparse"
-    assert found["near"] == 0.0
+    assert found["near"] == found["near_of_constant"] == 0.0
     assert found["level"] == 0.5
     assert list(found["ranks"]) == ["linear", "joint"]
 

@@ -103,8 +103,9 @@ def make_folds(
 def leave_groups_out(data: Dataset, seed: int, *, task: TaskName, n_folds: int = GROUP_FOLDS) -> list[Fold]:
     """Divide the groups (``data.site``) into folds of about as many rows; each fold is tested once, whole.
 
-    The largest group goes first, each to the fold with the fewest rows. The rows of all other groups are split 3 : 1
-    into those to learn from and those to choose by, alike in target. Somebody with rows on both sides of the line is
+    The largest group goes first, each to the fold with the fewest rows. The rows of all other groups are split 4 : 1
+    into those to learn from and those to choose by, alike in target: with four folds 60 % of all rows are learnt from,
+    as in an ordinary split, so that what differs is the shift and not the number of rows. Somebody with rows on both sides of the line is
     tested, and not learnt from.
     """
     if data.site is None:
@@ -130,7 +131,7 @@ def leave_groups_out(data: Dataset, seed: int, *, task: TaskName, n_folds: int =
         rest = np.flatnonzero((of_row != repeat) & ~np.isin(people, people[test]))
         if not len(rest):
             raise InputError("Everybody has rows in every group: no group can be left out whole.")
-        train, validation, _ = data.take(rest).split_rows((0.75, 0.25, 0.0), own_seed, stratify="target")
+        train, validation, _ = data.take(rest).split_rows((0.8, 0.2, 0.0), own_seed, stratify="target")
         fold = Fold(repeat, own_seed, rest[train], rest[validation], test)
         _refuse_small(data, fold, [round(len(side) / len(data), 2) for side in (train, validation, test)])
         if task == "classification":

@@ -152,7 +152,7 @@ def _shift_notes(about: Mapping[str, Any]) -> list[str]:
     many = "The groups were" if n is None else f"The {n:,} groups were"
     return [
         f"{many} divided into folds of about as many rows. Every fold was tested once by models that had seen none of "
-        "its groups; a quarter of the other rows chose their parameters.",
+        "its groups; a fifth of the other rows chose their parameters.",
         "Cost: how much worse a method is there than on ordinary splits, in which it has seen every group. The guess "
         "by group is not to be had at a group that nobody has seen.",
     ]
