@@ -86,6 +86,18 @@ def test_a_run_goes_on_where_it_was_and_its_page_is_right(tmp_path, monkeypatch,
     assert "no rows yet" in page.page(tmp_path).lower(), "without joint there is nothing to say"
 
 
+def test_a_failed_fit_is_a_row_and_is_run_again_when_asked(tmp_path, monkeypatch):
+    asked = ["--out", str(tmp_path), "--tables", "small_world", "--splits", "1", "--methods", "ridge"]
+    with monkeypatch.context() as broken:
+        broken.setattr(run, "_fitted", lambda *_: 1 / 0)
+        run.main(asked)
+    run.main(asked)
+    rows = pd.read_csv(tmp_path / "rows.csv")
+    assert rows["error"].tolist() == ["ZeroDivisionError: division by zero"]
+    run.main([*asked, "--again"])
+    assert page.read_rows(tmp_path)["loss"].notna().tolist() == [True]
+
+
 def made_rows(joint: list[float], **plain: list[float]) -> pd.DataFrame:
     lines = [
         {

@@ -38,7 +38,6 @@ import numpy as np
 from benchmarks.tables.tables import ENTRIES, PARTS, load, names
 from precisionnet import PNNClassifier, PNNRegressor
 from precisionnet.datasets import Dataset
-from precisionnet.errors import PrecisionNetError
 from precisionnet.evaluation.baselines import BaselineCandidate, fit_baseline
 from precisionnet.evaluation.methods import METHODS, RIVALS
 from precisionnet.evaluation.metrics import judge
@@ -117,8 +116,8 @@ def run(job: Job, made_with: str = "") -> Result:
             warnings.simplefilter("ignore")
             model, parameters = _fitted(method, FitData(learnt_from, validation, task, fold.seed))
             loss = _loss(model, test, task)
-    except PrecisionNetError as failed:
-        error = str(failed)
+    except Exception as failed:  # one fit that fails is a row that says why, and does not end a night's run
+        error = f"{type(failed).__name__}: {failed}"
     return Result(
         table,
         split,
