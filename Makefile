@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PRECISIONNET_DATA ?= $(wildcard $(abspath ../shared/data))
 export PRECISIONNET_DATA
 
-.PHONY: setup demo test test-other-kernels test-slow test-all test-browser lint format docs results experiments figures bench-precision bench-grid bench-train bench-files evidence accuracy study-recipe clean
+.PHONY: setup demo test test-other-kernels test-slow test-all test-browser lint format docs results experiments figures bench-precision bench-grid bench-train bench-files evidence accuracy tables study-recipe clean
 
 setup: $(READY)
 
@@ -112,6 +112,15 @@ bench-precision: $(READY)
 accuracy: $(READY)
 	@test -n "$(PRECISIONNET_DATA)" || { echo "set PRECISIONNET_DATA to the folder of real tables"; exit 2; }
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.accuracy.run
+
+# The defaults beside tuned plain models and rivals on a suite of tables: a day on two cores, goes on where it was.
+# PART=development is the half on which choices are made; the other half is run once, at the end.
+PART ?= all
+tables: $(READY)
+	@test -n "$(PRECISIONNET_DATA)" || { echo "set PRECISIONNET_DATA to the folder of real tables"; exit 2; }
+	$(PIP) -e '.[tables,rivals]'
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.tables.run --part $(PART) --jobs 2
+	$(BIN)/python -m benchmarks.tables.page
 
 # What each decision of the standard recipe is worth: hours on one core, goes on where it was.
 study-recipe: $(READY)

@@ -20,7 +20,11 @@ from precisionnet.parameters import PARAMETERS
 from precisionnet.runner import read_folder
 
 ROOT = Path(__file__).parents[1]
-METHODS_OF_A_COMPARISON = [name for name, spec in METHODS.items() if "regression" in spec.tasks and not spec.fixed]
+METHODS_OF_A_COMPARISON = [
+    name
+    for name, spec in METHODS.items()
+    if "regression" in spec.tasks and not spec.fixed and spec.family in ("network", "baseline")
+]
 ENDINGS = ("", "-defaults")
 """Of the folders under results/accuracy: tuned, and as they come."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

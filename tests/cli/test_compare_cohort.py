@@ -87,3 +87,49 @@ def test_abide_by_its_name(precisionnet, here, data_folder):
     assert "ABIDE I, 62 cortical regions" in (here / "out" / "index.html").read_text(encoding="utf-8")
     mae = pd.DataFrame(rows_of(here / "out")).groupby("method")["mae"].mean()
     assert mae["svr"] < mae["ridge"] < mae["median"]
+
+
+def test_whole_groups_are_left_out(precisionnet, here, table):
+    frame = pd.read_csv(table)
+    frame["centre"] = [f"c{i % 5}" for i in range(len(frame))]
+    frame.to_csv("sites.csv", index=False)
+    asked = ("compare", "sites.csv", "--target", "age", "--id", "who", "--hold-out", "centre", *PLAIN, "--defaults")
+    done = precisionnet(*asked, "--out", "out")
+    assert done.code == 0, done.err
+    assert "whole groups (centre) are left out" in " ".join(done.out.split())
+    left_out = [row for row in rows_of(here / "out") if row.get("held_out")]
+    assert {row["method"] for row in left_out} == {"svr", "ridge", "median"}
+    assert {row["repeat"] for row in left_out} == {0, 1, 2, 3}
+    splits = pd.read_csv(here / "out" / "splits.csv")
+    assert [name for name in splits if name.startswith("held_out")] == [f"held_out_{i}" for i in range(4)]
+    again = precisionnet(*asked, "--out", "out")
+    assert again.code == 0, again.err
+    assert len(rows_of(here / "out")) == 2 * 4 + 3 * 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("table.csv", "--target", "age", "--id", "who", "--hold-out", "nowhere"), "nowhere"),
+        (("table.csv", "--target", "age", "--id", "who", "--hold-out", "a", "--site", "b"), "name two columns"),
+        (("adni", "--data", "tables", "--hold-out", "scanner"), "no such groups"),
+    ],
+)
+def test_groups_that_are_not_there_are_one_sentence(precisionnet, here, table, arguments, words):
+    (here / "table.csv").write_bytes(table.read_bytes())
+    done = precisionnet("compare", *arguments, *PLAIN, "--out", "out")
+    assert done.code == 2
+    assert words in done.sentence
+
+
+def test_rivals_that_cannot_run_are_told_and_left_out(precisionnet, here, table, monkeypatch):
+    from precisionnet.evaluation import rivals
+
+    monkeypatch.setattr(rivals, "find_spec", lambda package: None)
+    done = precisionnet(
+        "compare", table, "--target", "age", "--id", "who", *PLAIN, "--defaults", "--rivals", "--out", "out"
+    )
+    assert done.code == 0, done.err
+    assert "CatBoost is left out: catboost is not installed" in done.err.replace("\n", " ")
+    assert "not installed" in (here / "out" / "index.html").read_text(encoding="utf-8")
+    assert {row["method"] for row in rows_of(here / "out")} == {"svr", "ridge", "median"}

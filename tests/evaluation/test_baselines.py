@@ -26,6 +26,7 @@ from precisionnet.evaluation.methods import (
     METHODS,
     PAPER_GRID,
     PAPER_METHODS,
+    RIVALS,
     STANDARD_GRID,
     TRIVIAL,
     check_methods,
@@ -203,8 +204,17 @@ def test_a_column_without_any_training_value_is_no_obstacle():
 def test_the_order_of_every_table():
     networks = (*NETWORKS, *(f"{name}_{readout}" for readout in ("mean", "mlp") for name in NETWORKS), "pca_mlp")
     assert (*NETWORKS, "pca_mlp") == PAPER_METHODS
-    assert methods_for("regression") == (*networks, "ridge", "svr", "gp", "hist_gb", "median")
-    assert methods_for("classification") == (*networks, "logistic", "svc", "gp", "hist_gb", "majority")
+    assert methods_for("regression") == (*networks, "ridge", "svr", "gp", "hist_gb", "group_median", "median", *RIVALS)
+    assert methods_for("classification") == (
+        *networks,
+        "logistic",
+        "svc",
+        "gp",
+        "hist_gb",
+        "group_majority",
+        "majority",
+        *RIVALS,
+    )
     quick = ("joint", "glasso", "vnn", "joint_mean", "joint_mlp", "pca_mlp")
     assert quick_methods("regression") == (*quick, "ridge", "svr", "gp", "hist_gb", "median")
 

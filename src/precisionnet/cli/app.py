@@ -42,6 +42,7 @@ from precisionnet.cli.options import (
     check_task,
     check_test_fraction,
     check_workers,
+    held_out_site,
     load_options,
     named_cohort,
     with_model_parameters,
@@ -279,6 +280,10 @@ def compare(
     ] = None,
     id_column: IdColumn = None,
     site: Site = None,
+    hold_out: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Column of sites, or of other groups, that are also left out whole."),
+    ] = None,
     task: TaskOption = "auto",
     drop: Drop = None,
     format: Format = "auto",
@@ -290,6 +295,9 @@ def compare(
     ] = None,
     quick: Quick = False,
     defaults: Defaults = False,
+    rivals: Annotated[
+        bool, typer.Option("--rivals", help="Also CatBoost, RealMLP, xRFM and TabICL, as far as they are installed.")
+    ] = False,
     search: Annotated[
         str, typer.Option(metavar="[grid|optuna]", help="Try every combination of parameters, or a budget of trials.")
     ] = "grid",
@@ -320,9 +328,9 @@ def compare(
     if cohort is not None:
         from precisionnet.cli.compare import cohort_rows
 
-        rows, about = cohort_rows(cohort, None if data is None else Path(data))
+        rows, about = cohort_rows(cohort, None if data is None else Path(data), hold_out)
     else:
-        loading = load_options(target, id_column, person, site, drop, format, regions)
+        loading = load_options(target, id_column, person, held_out_site(site, hold_out), drop, format, regions)
         from precisionnet.cli.tables import rows_to_fit
 
         rows, kind, findings = rows_to_fit(
@@ -348,6 +356,8 @@ def compare(
         quick=quick,
         guessed=task == "auto" and cohort is None,
         defaults=defaults,
+        rivals=rivals,
+        hold_out=hold_out,
         about=about,
     )
 

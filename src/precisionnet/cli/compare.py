@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from precisionnet.cli import console
-from precisionnet.errors import OutputError, PrecisionNetError
+from precisionnet.errors import InputError, OutputError, PrecisionNetError
 from precisionnet.types import TaskName
 
 if TYPE_CHECKING:
@@ -26,13 +26,20 @@ if TYPE_CHECKING:
 QUICK_REPEATS, REPEATS = 2, 5
 
 
-def cohort_rows(cohort: str, folder: Path | None) -> tuple[Dataset, dict[str, str]]:
-    """Return the rows of a known cohort, fetched where they are not in the folder, and what its page says of them."""
+def cohort_rows(cohort: str, folder: Path | None, hold_out: str | None = None) -> tuple[Dataset, dict[str, str]]:
+    """Return the rows of a known cohort, fetched where they are not in the folder, and what its page says of them.
+
+    ``hold_out`` names the groups that are left out: its site, or what else is known of a row.
+    """
     from precisionnet.paper.cohorts import cohort_about, load_cohort
 
     with console.working(f"loading {cohort}"):
         data = load_cohort(cohort, folder)
-    return data, cohort_about(cohort)
+    known = {} if data.covariates is None else {str(name): data.covariates[name] for name in data.covariates}
+    known |= {} if data.site is None else {"site": data.site}
+    if hold_out is not None and hold_out not in known:
+        raise InputError(f"--hold-out {hold_out}: {cohort} has no such groups; known are {', '.join(known)}.")
+    return data if hold_out is None else replace(data, site=known[hold_out].rename("site")), cohort_about(cohort)
 
 
 def run_compare(
@@ -52,15 +59,19 @@ def run_compare(
     quick: bool,
     guessed: bool,
     defaults: bool = False,
+    rivals: bool = False,
+    hold_out: str | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> None:
     """Compare methods on a table; ``about`` is what the page says differently."""
     from precisionnet.evaluation.comparison import compare_experiment
-    from precisionnet.evaluation.methods import QUICK_GRID, quick_methods
+    from precisionnet.evaluation.methods import QUICK_GRID, RIVALS, quick_methods, usual_methods
     from precisionnet.evaluation.tuning import Tuning
 
     if methods is None and quick:
         methods = list(quick_methods(task))
+    if rivals:
+        methods = [*(methods if methods is not None else usual_methods(task)), *RIVALS]
     told = [*data.notes, *(finding.sentence for finding in findings if finding.level != "note")]
     experiment = compare_experiment(
         replace(data, notes=(*told, *_filled(data))),
@@ -70,13 +81,16 @@ def run_compare(
         seed,
         tuning=Tuning("none" if defaults else search, **({} if trials is None else {"trials": trials})),  # type: ignore[arg-type]
         networks=QUICK_GRID if quick and not defaults else None,
+        hold_out=hold_out,
         source=source,
         about=about,
     )
     how = f"{task} (guessed; --task sets it)" if guessed else task
     size = f"{len(data)} rows, {data.X.shape[1]} columns, {len(experiment.jobs)} fits"
     console.note(f"{experiment.about['target']}: {how}, {size}")
-    _run_write_print(experiment, out, jobs, scheduler, told)
+    for sentence in experiment.about["skipped"]:
+        console.note(sentence)
+    _run_write_print(experiment, out, jobs, scheduler, [*told, *experiment.about["skipped"]])
 
 
 def _filled(data: Dataset) -> list[str]:

@@ -114,6 +114,15 @@ def load_options(
     }
 
 
+def held_out_site(site: str | None, hold_out: str | None) -> str | None:
+    """Return the column of sites: the one whose groups are left out; two columns are refused."""
+    if site is not None and hold_out is not None and site != hold_out:
+        raise InputError(
+            f"--site {site} and --hold-out {hold_out} name two columns, and a row has one group: leave --site out."
+        )
+    return hold_out if site is None else site
+
+
 def check_parameters(parameters: dict[str, Any]) -> None:
     """Refuse model parameters out of their range or without effect, all at once, by the names of their options."""
     settings_of(parameters, name_of=option_name)

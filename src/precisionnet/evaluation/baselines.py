@@ -37,9 +37,10 @@ from sklearn.svm import SVC, SVR
 from precisionnet.datasets import Dataset
 from precisionnet.errors import FitDivergedError, InputError
 from precisionnet.evaluation.early_stopping import fit_boosting, fit_perceptron
-from precisionnet.evaluation.methods import METHODS
+from precisionnet.evaluation.methods import METHODS, RIVALS
 from precisionnet.evaluation.metrics import judge
 from precisionnet.evaluation.protocol import FitData, target_of
+from precisionnet.evaluation.rivals import FITS as RIVAL_FITS
 from precisionnet.evaluation.tuning import Parameters, search_grid
 from precisionnet.types import TaskName
 
@@ -63,13 +64,15 @@ class Baseline:
 def fit_baseline(method: str, parameters: Parameters, data: FitData) -> Any:
     """Fit a baseline with these parameters, or with its defaults where there are none."""
     baseline = BASELINES[method]
+    # As scikit-learn says that its solver broke down; other packages say it in their own ways.
+    broken = (Exception,) if method in RIVALS else (np.linalg.LinAlgError, ValueError)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a poor choice may not converge: its score tells
             return baseline.fit(parameters, data) if parameters else baseline.fit_default(data)
     except InputError:
         raise
-    except (np.linalg.LinAlgError, ValueError) as error:  # as scikit-learn says that its solver broke down
+    except broken as error:
         raise FitDivergedError(f"{method} could not be fitted: {error}") from error
 
 
@@ -124,9 +127,49 @@ class BaselineCandidate:
 
     def _judged(self) -> float:
         rows, model = self.data.validation, self._model
-        if self.data.task == "regression":
-            return judge(target_of(rows), model.predict(rows.X))
-        return judge(target_of(rows), model.predict_proba(rows.X), model.classes_)
+        predicted, probabilities = predict_rows(model, rows, self.data.task)
+        if probabilities is None:
+            return judge(target_of(rows), predicted)
+        return judge(target_of(rows), probabilities, model.classes_)
+
+
+class GroupGuess:
+    """Guess by the group of a row (``Dataset.site``) alone: its median, or the shares of its classes.
+
+    A group without training rows has the guess for all rows. Shares of classes are those of the group and of one row
+    that is spread over the classes of all rows, so that no class is impossible.
+    """
+
+    def __init__(self, data: FitData) -> None:
+        y, group = target_of(data.train), _groups_of(data.train)
+        self.task = data.task
+        self.classes_ = None if data.task == "regression" else np.unique(y)
+        self._all = self._guess(y, None)
+        self._by_group = {name: self._guess(y[group == name], self._all) for name in np.unique(group)}
+
+    def predict_rows(self, rows: Dataset) -> Any:
+        """Return one number per row, or one column of probabilities per class."""
+        return np.array([self._by_group.get(name, self._all) for name in _groups_of(rows)])
+
+    def _guess(self, y: Any, whole: Any) -> Any:
+        if self.classes_ is None:
+            return float(np.median(y))
+        counts = (y[:, None] == self.classes_[None, :]).sum(axis=0)
+        return counts / len(y) if whole is None else (counts + whole) / (len(y) + 1)
+
+
+def _groups_of(rows: Dataset) -> Any:
+    if rows.site is None:
+        raise InputError("Guessing by group needs groups: name the column that says which group a row belongs to.")
+    return rows.site.astype(str).to_numpy()
+
+
+def predict_rows(model: Any, rows: Dataset, task: TaskName) -> tuple[Any, Any]:
+    """Return predictions, and probabilities of classes (None for numbers); a guess by group is told the groups."""
+    if isinstance(model, GroupGuess):
+        said = model.predict_rows(rows)
+        return (said, None) if model.classes_ is None else (model.classes_[said.argmax(axis=1)], said)
+    return model.predict(rows.X), None if task == "regression" else model.predict_proba(rows.X)
 
 
 def _lost_class(data: FitData) -> bool:
@@ -210,6 +253,10 @@ def _fit_guess(parameters: Parameters, data: FitData) -> Any:
     return _fitted(guess, data.train)
 
 
+def _fit_group_guess(parameters: Parameters, data: FitData) -> Any:
+    return GroupGuess(data)
+
+
 def _default_perceptron(data: FitData) -> Any:
     """Keep all components; 100 hidden units, alpha=1e-4, learning_rate_init=1e-3, max_iter=200."""
     kind = MLPRegressor if data.task == "regression" else MLPClassifier
@@ -277,7 +324,10 @@ BASELINES: dict[str, Baseline] = {
     "svc": Baseline(_fit_svc, _default_svc),
     "gp": Baseline(_fit_gp, _default_gp),
     "hist_gb": Baseline(fit_boosting, _default_boosting),
+    "group_median": Baseline(_fit_group_guess, GroupGuess),
+    "group_majority": Baseline(_fit_group_guess, GroupGuess),
     "median": Baseline(_fit_guess, _default_guess),
     "majority": Baseline(_fit_guess, _default_guess),
+    **{name: Baseline(*fits) for name, fits in RIVAL_FITS.items()},
 }
 """The baselines by name; their grids are in ``methods.METHODS``."""

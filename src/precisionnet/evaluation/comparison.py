@@ -7,6 +7,7 @@ the work of one job: tune a method on training and validation rows, then predict
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -26,13 +27,33 @@ from precisionnet.datasets import (
     guess_task,
     refuse_unusable,
 )
-from precisionnet.errors import InputError
+from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.checks import refuse_text_columns
-from precisionnet.evaluation.baselines import BaselineCandidate
-from precisionnet.evaluation.methods import METHODS, Grid, check_methods, checked_networks, recipe_of, usual_methods
+from precisionnet.evaluation.baselines import BaselineCandidate, predict_rows
+from precisionnet.evaluation.methods import (
+    GROUP_GUESS,
+    METHODS,
+    TRIVIAL,
+    Grid,
+    check_methods,
+    checked_networks,
+    recipe_of,
+    usual_methods,
+)
 from precisionnet.evaluation.metrics import graph_scores, headline, score_all
 from precisionnet.evaluation.network_candidate import NetworkCandidate
-from precisionnet.evaluation.protocol import FitData, Fold, data_hash, make_folds, splits_frame, target_of
+from precisionnet.evaluation.protocol import (
+    HELD_OUT,
+    FitData,
+    Fold,
+    data_hash,
+    draw_hash,
+    leave_groups_out,
+    make_folds,
+    splits_frame,
+    target_of,
+)
+from precisionnet.evaluation.rivals import able
 from precisionnet.evaluation.tuning import NO_OPTUNA, RUNGS, Candidate, Parameters, Tuning, search
 from precisionnet.parameters import settled
 from precisionnet.runner.jobs import Experiment, Finished, Job, Row
@@ -52,6 +73,7 @@ def compare(
     random_state: int = 0,
     *,
     groups: Any = None,
+    hold_out: Any = None,
     task: str = "auto",
     tuning: Tuning | None = None,
     networks: Grid | None = None,
@@ -70,13 +92,17 @@ def compare(
         The target: numbers, or classes.
     methods : sequence of str, default=None
         Names such as ``["joint", "ridge", "svr"]``. By default all methods that can do the task, ``joint`` also with
-        each readout alone (``joint_mean``, ``joint_mlp``).
+        each readout alone (``joint_mean``, ``joint_mlp``). Models of other packages (``catboost``, ``realmlp``,
+        ``xrfm``, ``tabicl``) are compared where they are named, and left out with a warning where they cannot run.
     repeats : int, default=5
         Random splits into 60 % training, 20 % validation and 20 % test rows.
     random_state : int, default=0
         Seed of splits and fits.
     groups : array-like of shape (n_samples,), default=None
         The person each row belongs to. All rows of a person are on one side of every split.
+    hold_out : array-like of shape (n_samples,), default=None
+        The site each row comes from, or any other group. Beside the ordinary splits, every method is then tested on
+        whole groups it has not seen, in four folds of groups; rows of these fits have True in ``held_out``.
     task : {"auto", "regression", "classification"}, default="auto"
         What the target is; "auto" guesses it from ``y``.
     tuning : Tuning, default=None
@@ -109,11 +135,16 @@ def compare(
     >>> bool(errors["ridge"] < errors["median"])
     True
     """
-    data = _as_dataset(X, y, groups)
+    data = _as_dataset(X, y, groups, hold_out)
     features, target = refuse_unusable(data, missing="median")
     kind = _task(task, target)
     data = replace(data, X=features, y=check_target(target, kind))
-    experiment = compare_experiment(data, kind, methods, repeats, random_state, tuning=tuning, networks=networks)
+    named = None if hold_out is None else str(getattr(hold_out, "name", None) or "group")
+    experiment = compare_experiment(
+        data, kind, methods, repeats, random_state, tuning=tuning, networks=networks, hold_out=named
+    )
+    for sentence in experiment.about["skipped"]:
+        warnings.warn(sentence, PrecisionNetWarning, stacklevel=2)
     rows = run_experiment(experiment, folder, jobs=jobs, scheduler=scheduler, on_event=on_event)
     return pd.DataFrame(rows)
 
@@ -132,12 +163,16 @@ def compare_experiment(
     *,
     tuning: Tuning | None = None,
     networks: Grid | None = None,
+    hold_out: str | None = None,
     source: str = "",
     about: Mapping[str, Any] | None = None,
 ) -> Experiment:
     """Build the comparison for the runner. ``data`` was checked before.
 
-    ``source`` names the table on the page, ``about`` overrides what the page says.
+    With ``hold_out``, what a group is called ("site"), every method is also tested on whole groups (``data.site``) that
+    it has not seen, and two guesses stand beside them: by the training rows, and by those of the row's own group, which
+    is not to be had where that group is left out. ``source`` names the table on the page, ``about`` overrides what the
+    page says.
     """
     check_count("repeats", repeats, 1)
     check_count("random_state", seed, 0)
@@ -146,24 +181,30 @@ def compare_experiment(
     assert data.y is not None, "a comparison has a target"
     chosen = tuning or Tuning()
     grid = checked_networks(networks or {}, "standard", tuned=chosen.tuned)
-    names = check_methods(_all_methods(task, recipe_of(grid)) if methods is None else methods, task)
+    asked = check_methods(_all_methods(task, recipe_of(grid)) if methods is None else methods, task)
+    if hold_out is not None:
+        asked = check_methods([*asked, GROUP_GUESS[task], TRIVIAL[task]], task)
+    names, skipped = able(asked)
     folds = make_folds(data, repeats, seed, task=task)
-    work = TuneAndTest(TableSource(data, folds), task, grid, chosen)
+    group_folds = [] if hold_out is None else leave_groups_out(data, seed, task=task)
+    work = TuneAndTest(TableSource(data, folds, group_folds), task, grid, chosen)
+    unseen = [name for name in names if METHODS[name].family != "group"]
     return Experiment(
         name="compare",
         config={
             "task": task,
-            "methods": list(names),
+            "methods": names,
             "repeats": repeats,
             "seed": seed,
             "tuning": asdict(chosen),
             "networks": grid,
             **work.resolved(names),
+            **({} if hold_out is None else {"hold_out": hold_out, "group_hash": _group_hash(data)}),
         },
         data_hash=data_hash(data),
-        jobs=fit_jobs(names, folds),
+        jobs=(*fit_jobs(names, folds), *fit_jobs(unseen, group_folds, {HELD_OUT: True})),
         work=work,
-        splits=splits_frame(data, folds),
+        splits=splits_frame(data, folds, group_folds),
         metrics=(headline(task),),
         recipe_version=RECIPE_VERSION,
         about={
@@ -177,7 +218,9 @@ def compare_experiment(
             "n_people": count_people(data),
             "source": source,
             "description": data.description,
-            "notes": list(data.notes),
+            "notes": [*data.notes, *skipped],
+            "skipped": skipped,
+            **({} if hold_out is None else {"hold_out": hold_out, "n_groups": _n_groups(data)}),
             "tuned": chosen.tuned,
             **(about or {}),
         },
@@ -194,14 +237,16 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class TableSource:
-    """Rows of one table; repeat i is fold i."""
+    """Rows of one table; repeat i is fold i, of the folds of groups where whole groups are left out."""
 
     data: Dataset = field(repr=False)
     folds: Sequence[Fold] = field(repr=False)
+    group_folds: Sequence[Fold] = field(default=(), repr=False)
 
     def split(self, job: Job) -> Split[Dataset]:
         """Return the rows of this job's repeat."""
-        return next(fold for fold in self.folds if fold.repeat == job.repeat).split(self.data)
+        folds = self.group_folds if job.setting.get(HELD_OUT) else self.folds
+        return next(fold for fold in folds if fold.repeat == job.repeat).split(self.data)
 
 
 @dataclass(frozen=True)
@@ -242,9 +287,8 @@ class TuneAndTest:
         best, trials = searched.best, searched.trials
         model = best.model()
         started = time.perf_counter()
-        predicted = model.predict(test.X)
+        predicted, probabilities = predict_rows(model, test, self.task)
         predict_seconds = time.perf_counter() - started
-        probabilities = None if self.task == "regression" else model.predict_proba(test.X)
         row = {
             **score_all(target_of(test), predicted, probabilities, getattr(model, "classes_", None)),
             **_graph(job.method, model, train),
@@ -278,9 +322,13 @@ def make_candidate(method: str, data: FitData, parameters: Parameters) -> Candid
     return kind(method, parameters, data)
 
 
-def fit_jobs(methods: Iterable[str], folds: Sequence[Fold]) -> tuple[Job, ...]:
+def fit_jobs(
+    methods: Iterable[str], folds: Sequence[Fold], setting: Mapping[str, Any] | None = None
+) -> tuple[Job, ...]:
     """List one job per method and fold."""
-    return tuple(Job(name, fold.repeat, fold.seed, cost=METHODS[name].cost) for name in methods for fold in folds)
+    return tuple(
+        Job(name, fold.repeat, fold.seed, setting or {}, cost=METHODS[name].cost) for name in methods for fold in folds
+    )
 
 
 def _graph(method: str, model: Any, train: Dataset) -> Row:
@@ -290,6 +338,17 @@ def _graph(method: str, model: Any, train: Dataset) -> Row:
     theta_true = train.theta_true if isinstance(train, SyntheticDataset) else None
     scores: Row = graph_scores(model.precision_in_units_, theta_true)
     return scores
+
+
+def _n_groups(data: Dataset) -> int:
+    assert data.site is not None, "groups are left out"
+    return int(data.site.nunique())
+
+
+def _group_hash(data: Dataset) -> str:
+    """Hash who is in which group: it decides about the folds, and about the guess by group."""
+    assert data.site is not None, "groups are left out"
+    return draw_hash({"groups": data.site.astype(str).tolist()})
 
 
 def _all_methods(task: TaskName, recipe: str) -> list[str]:
@@ -305,7 +364,7 @@ def _task(task: str, y: pd.Series[Any]) -> TaskName:
     return task  # type: ignore[return-value]
 
 
-def _as_dataset(X: Any, y: Any, groups: Any) -> Dataset:
+def _as_dataset(X: Any, y: Any, groups: Any, site: Any = None) -> Dataset:
     """Make a data set of whatever scikit-learn takes, by position."""
     features = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
     if features.ndim != 2 or len(features) != len(y) or (groups is not None and len(groups) != len(y)):
@@ -313,6 +372,8 @@ def _as_dataset(X: Any, y: Any, groups: Any) -> Dataset:
             f"X, y and groups need a row each for every sample, got {len(features)}, {len(y)}"
             + ("." if groups is None else f" and {len(groups)}.")
         )
+    if site is not None and len(site) != len(y):
+        raise InputError(f"hold_out needs one group for every sample, got {len(site)} for {len(y)}.")
     rows = pd.RangeIndex(len(features))
     features = features.set_axis(rows).set_axis([str(name) for name in features.columns], axis=1)
     name = y.name if isinstance(y, pd.Series) and y.name is not None else "y"
@@ -321,4 +382,5 @@ def _as_dataset(X: Any, y: Any, groups: Any) -> Dataset:
         X=features.astype(np.float64),
         y=pd.Series(np.asarray(y), rows, name=name),
         groups=None if groups is None else pd.Series(np.asarray(groups), rows, name="groups"),
+        site=None if site is None else pd.Series(np.asarray(site), rows, name="site"),
     )

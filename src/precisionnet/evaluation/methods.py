@@ -2,8 +2,9 @@
 
 Methods of the family "network" share one grid, which comes from the caller; each is given the part of it that it uses.
 They come with both readouts: ``joint`` has the one of its grid or recipe, ``joint_mlp`` the flattened one, always. The
-baselines bring their own grid: the values a careful user would try. Nothing is fitted here, and scikit-learn is not
-imported; ``baselines`` and ``network_candidate`` do that.
+baselines bring their own grid: the values a careful user would try. So do the rivals, models of packages that need not
+be installed, which are compared only where they are named. Nothing is fitted here, and scikit-learn is not imported;
+``baselines``, ``rivals`` and ``network_candidate`` do that.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from precisionnet.errors import InputError, did_you_mean, printable, shown
 from precisionnet.parameters import BY_NAME
 from precisionnet.types import TaskName
 
-Family = Literal["network", "baseline"]
+Family = Literal["network", "baseline", "group", "rival"]
 Grid = Mapping[str, Sequence[Any]]
 """Values to choose from, by parameter name."""
 BOTH: tuple[TaskName, ...] = ("regression", "classification")
@@ -68,8 +69,9 @@ class MethodSpec:
         One clause for the page.
     tasks : tuple of {"regression", "classification"}
         What the method can do.
-    family : {"network", "baseline"}
-        Networks share the caller's grid, baselines bring their own.
+    family : {"network", "baseline", "group", "rival"}
+        Networks share the caller's grid, the others bring their own. "group" knows the group of a row, such as its
+        site, and nothing else; rivals are compared only where they are named.
     grid : mapping, default={}
         Of a baseline: values to choose from by parameter.
     regression_grid : mapping, default={}
@@ -141,6 +143,10 @@ def _baseline(
     return MethodSpec(name, label, what, tasks or BOTH, "baseline", grid, numbers or {})
 
 
+def _rival(name: str, label: str, what: str, cost: float, numbers: Grid | None = None, **grid: Any) -> MethodSpec:
+    return MethodSpec(name, label, what, BOTH, "rival", grid, numbers or {}, cost=cost)
+
+
 _NETWORKS = (
     _network("joint", "Joint", "a precision network whose sparse graph is learned with the task", 1.0),
     _network("naive", "Naive", "graph and network by plain gradient steps on one matrix", 0.4, _ONE_MATRIX),
@@ -206,13 +212,43 @@ _BASELINES = (
         max_features=[0.3, 1.0],
         l2_penalty=[1.0],
     ),
+    MethodSpec("group_median", "Group median", "the median of the row's own group", ("regression",), "group"),
+    MethodSpec(
+        "group_majority", "Group majority", "the classes of the row's own group, by share", ("classification",), "group"
+    ),
     _baseline("median", "Median", "always the median of the training rows", "regression"),
     _baseline("majority", "Majority", "always the most frequent class of the training rows", "classification"),
 )
 
+_RIVALS = (
+    _rival(
+        "catboost",
+        "CatBoost",
+        "gradient-boosted symmetric trees",
+        0.3,
+        numbers={"loss_function": ["RMSE", "MAE"]},
+        depth=[6, 4],
+    ),
+    _rival("realmlp", "RealMLP", "a multi-layer perceptron with its authors' tuned defaults", 2.0, p_drop=[0.15, 0.0]),
+    _rival(
+        "xrfm",
+        "xRFM",
+        "a kernel machine that learns which directions matter",
+        0.1,
+        bandwidth=[10.0, 3.0, 30.0],
+        reg=[1e-3, 0.1, 1.0],
+    ),
+    _rival("tabicl", "TabICL", "a network that was trained on drawn tables and reads yours", 2.0),
+)
+
 METHODS: dict[str, MethodSpec] = {
     spec.name: spec
-    for spec in (*_NETWORKS, *(_with_readout(spec, readout) for readout in READOUTS for spec in _NETWORKS), *_BASELINES)
+    for spec in (
+        *_NETWORKS,
+        *(_with_readout(spec, readout) for readout in READOUTS for spec in _NETWORKS),
+        *_BASELINES,
+        *_RIVALS,
+    )
 }
 """The methods by name, in the order of every table."""
 
@@ -225,13 +261,19 @@ USUAL_NETWORKS = ("joint", "naive", "glasso", "sample", "vnn", "joint_mean", "jo
 QUICK_NETWORKS = ("joint", "glasso", "vnn", "joint_mean", "joint_mlp")
 """Networks of a quick comparison."""
 
+RIVALS = {"catboost": "catboost", "realmlp": "pytabkit", "xrfm": "xrfm", "tabicl": "tabicl"}
+"""The package of each rival; they come with the extra ``rivals``."""
+
 LINEAR: dict[TaskName, str] = {"regression": "ridge", "classification": "logistic"}
 """The plain linear model of each task."""
 
 TRIVIAL: dict[TaskName, str] = {"regression": "median", "classification": "majority"}
 """What a method must beat to be of any use."""
 
-COUNTERPARTS = {"ridge": "logistic", "svr": "svc", "median": "majority"}
+GROUP_GUESS: dict[TaskName, str] = {"regression": "group_median", "classification": "group_majority"}
+"""What knowing the group of a row is worth by itself."""
+
+COUNTERPARTS = {"ridge": "logistic", "svr": "svc", "median": "majority", "group_median": "group_majority"}
 """The same idea for numbers and for classes."""
 
 

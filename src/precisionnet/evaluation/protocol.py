@@ -1,5 +1,8 @@
 """Splits that every method shares: whole people, alike in target, the same for the same seed.
 
+``make_folds`` draws ordinary splits, in which every site is on every side. ``leave_groups_out`` holds out whole sites
+(or any other groups, ``Dataset.site``): what a method is worth at a place it has never seen.
+
 Rows stay in a :class:`precisionnet.datasets.Dataset` from the table to the estimator. A fold holds positions, and
 ``Dataset.take`` makes a part of it.
 """
@@ -26,6 +29,10 @@ FRACTIONS = (0.6, 0.2, 0.2)
 FEWEST_ROWS = (10, 2, 2)
 """Smallest number of rows on each side."""
 SIDES = ("train", "validation", "test")
+GROUP_FOLDS = 4
+"""Folds of sites, where whole sites are left out; one per site where there are fewer."""
+HELD_OUT = "held_out"
+"""True in the rows of a fit that was tested on groups it has not seen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,13 +100,61 @@ def make_folds(
     return folds
 
 
-def splits_frame(data: Dataset, folds: Sequence[Fold]) -> pd.DataFrame:
-    """Make a table with one row per sample, by its id: the side it is on in each repeat."""
-    sides = np.empty((len(data), len(folds)), dtype=object)
+def leave_groups_out(data: Dataset, seed: int, *, task: TaskName, n_folds: int = GROUP_FOLDS) -> list[Fold]:
+    """Divide the groups (``data.site``) into folds of about as many rows; each fold is tested once, whole.
+
+    The largest group goes first, each to the fold with the fewest rows. The rows of all other groups are split 4 : 1
+    into those to learn from and those to choose by, alike in target: with four folds 60 % of all rows are learnt from,
+    as in an ordinary split, so that what differs is the shift and not the number of rows. Somebody with rows on both
+    sides of the line is tested, and not learnt from.
+    """
+    if data.site is None:
+        raise InputError("There are no groups to leave out: name the column that says which group a row belongs to.")
+    if data.site.isna().any():
+        raise InputError(f"{int(data.site.isna().sum())} rows have no group to be left out with: fill or drop them.")
+    group = data.site.astype(str).to_numpy()
+    names, sizes = np.unique(group, return_counts=True)
+    if len(names) < 2:
+        raise InputError(f"All rows are of one group ({some(list(names))}): there is none to leave out.")
+    chance = np.random.default_rng(seed).permutation(len(names))
+    filled = np.zeros(min(n_folds, len(names)), dtype=int)
+    fold_of: dict[str, int] = {}
+    for i in np.lexsort([chance, -sizes]):
+        fold_of[names[i]] = int(np.argmin(filled))
+        filled[fold_of[names[i]]] += sizes[i]
+    of_row = np.array([fold_of[name] for name in group])
+    people = np.asarray(data.X.index if data.groups is None else data.groups).astype(str)
+    folds = []
+    for repeat in range(len(filled)):
+        own_seed = repeat_seed(seed, repeat)
+        test = np.flatnonzero(of_row == repeat)
+        rest = np.flatnonzero((of_row != repeat) & ~np.isin(people, people[test]))
+        if not len(rest):
+            raise InputError("Everybody has rows in every group: no group can be left out whole.")
+        train, validation, _ = data.take(rest).split_rows((0.8, 0.2, 0.0), own_seed, stratify="target")
+        fold = Fold(repeat, own_seed, rest[train], rest[validation], test)
+        _refuse_small(data, fold, [round(len(side) / len(data), 2) for side in (train, validation, test)])
+        if task == "classification":
+            _refuse_lost_classes(data, fold)
+        folds.append(fold)
+    return folds
+
+
+def splits_frame(data: Dataset, folds: Sequence[Fold], group_folds: Sequence[Fold] = ()) -> pd.DataFrame:
+    """Make a table with one row per sample, by its id: the side it is on in each repeat, and when groups are left out.
+
+    A row that a fold leaves out altogether has no side in it.
+    """
+    frame = _sides(data, folds, "repeat")
+    return frame if not group_folds else pd.concat([frame, _sides(data, group_folds, HELD_OUT)], axis=1)
+
+
+def _sides(data: Dataset, folds: Sequence[Fold], name: str) -> pd.DataFrame:
+    sides = np.full((len(data), len(folds)), "", dtype=object)
     for column, fold in enumerate(folds):
         for side in SIDES:
             sides[getattr(fold, side), column] = side
-    names = [f"repeat_{fold.repeat}" for fold in folds]
+    names = [f"{name}_{fold.repeat}" for fold in folds]
     return pd.DataFrame(sides, index=data.X.index.rename("id"), columns=names)
 
 

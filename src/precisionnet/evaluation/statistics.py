@@ -17,6 +17,7 @@ from scipy import stats
 
 from precisionnet.evaluation.methods import METHODS
 from precisionnet.evaluation.metrics import HIGHER_IS_BETTER, METRIC_LABELS
+from precisionnet.evaluation.protocol import HELD_OUT
 from precisionnet.runner.jobs import Row
 
 LEVEL = 0.95
@@ -80,6 +81,33 @@ def summarise_paired(rows: Sequence[Row], by: Sequence[str] = (), *, resampled: 
                 lines[(*setting, method, metric)] = [line[name] for name in columns]
     found = [lines.get(key, [np.nan] * 3) for key in table.index]
     return table.join(pd.DataFrame(found, index=table.index, columns=columns, dtype=float))
+
+
+def apart(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Divide rows into those of ordinary splits and those tested on groups left out whole."""
+    return [row for row in rows if not row.get(HELD_OUT)], [row for row in rows if row.get(HELD_OUT)]
+
+
+def shift_costs(rows: Sequence[Row], metric: str) -> pd.DataFrame:
+    """Compare ordinary splits with groups left out whole, method by method.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Rows of a comparison with groups left out.
+    metric : str
+        The number that is compared.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by method: ``ordinary`` and ``left_out``, means over repeats and over folds, and ``cost``, how much
+        worse the second is (positive is worse). NaN where a method has no such rows.
+    """
+    ordinary, left_out = (score_table(part, metric).mean() for part in apart(rows))
+    table = pd.DataFrame({"ordinary": ordinary, "left_out": left_out}, index=methods_of(rows), dtype=float)
+    sign = -1.0 if metric in HIGHER_IS_BETTER else 1.0
+    return table.assign(cost=sign * (table["left_out"] - table["ordinary"])).rename_axis("method")
 
 
 def paired(

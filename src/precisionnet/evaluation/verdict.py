@@ -15,7 +15,7 @@ import pandas as pd
 
 from precisionnet.evaluation.methods import METHODS, TRIVIAL
 from precisionnet.evaluation.metrics import HIGHER_IS_BETTER, headline
-from precisionnet.evaluation.statistics import failed, is_number, methods_of, paired, score_table
+from precisionnet.evaluation.statistics import apart, failed, is_number, methods_of, paired, score_table, shift_costs
 from precisionnet.runner.jobs import Row
 from precisionnet.types import TaskName
 
@@ -49,6 +49,7 @@ def verdict(rows: Sequence[Row], task: TaskName, target: str, unit: str = "") ->
     >>> verdict(rows, "regression", "age", "years").split(",")[0]
     'joint predicts age with MAE 3.00 years in one repeat'
     """
+    rows, _ = apart(rows)
     table = score_table(rows, headline(task))
     losses = -table if headline(task) in HIGHER_IS_BETTER else table
     failures = _failures(rows)
@@ -84,6 +85,30 @@ def verdict(rows: Sequence[Row], task: TaskName, target: str, unit: str = "") ->
     else:
         advice = _advice(duel, _graph(rows), words.amount(abs(duel.difference), float(losses[first].mean())))
     return f"{words.finding(duel, losses)} {advice}{failures}."
+
+
+def shift_verdict(rows: Sequence[Row], task: TaskName, target: str, group: str, unit: str = "") -> str:
+    """Say in one sentence what a method loses where whole groups are left out; empty where none were.
+
+    Told of ``joint`` where it took part, else of the best, beside the best other method on groups left out.
+    """
+    costs = shift_costs(rows, headline(task)).dropna()
+    if costs.empty:
+        return ""
+    sign = -1.0 if headline(task) in HIGHER_IS_BETTER else 1.0
+    order = (sign * costs["left_out"]).sort_values(kind="stable").index
+    first = "joint" if "joint" in costs.index else str(order[0])
+    words = Words(task, target, unit)
+    cost = float(costs["cost"][first])
+    change = words.amount(abs(cost), float(costs["ordinary"][first]))
+    change = f"{change} {'worse' if cost > 0 else 'better'} than on ordinary splits"
+    said = words.score(pd.Series([sign * costs["left_out"][first]]))
+    sentence = f"Where whole groups ({group}) are left out, {first} has {said}, {change}"
+    others = [str(name) for name in order if name != first]
+    if not others:
+        return f"{sentence}."
+    best = words.score(pd.Series([sign * costs["left_out"][others[0]]]))
+    return f"{sentence}; the best other method there, {others[0]}, has {best}."
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Methods side by side: every repeat of each, and how far each is from a reference.
 
 A method has one colour, one marker and one line style in every figure. The colours stay apart for the colour-blind;
-models that are no networks share a grey, as they are told apart by their names on the axis.
+models that are no networks share a grey, rivals a violet, as they are told apart by their names on the axis.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from matplotlib.markers import MarkerStyle
 
 from precisionnet.plots.style import INK, MUTED, new_figure, short
 
-PLAIN, TRIVIAL = "#3e4c59", "#7b8794"
+PLAIN, RIVAL, TRIVIAL = "#3e4c59", "#6b4c9a", "#7b8794"
 FAR, FAR_APART = 3.0, 8.0
 """An error or a difference of so many times the median is written at the edge; drawn, it would shrink all others."""
 
@@ -57,6 +57,12 @@ LOOKS = {
     "svc": Look(PLAIN, "<"),
     "gp": Look(PLAIN, "h"),
     "hist_gb": Look(PLAIN, "d"),
+    "catboost": Look(RIVAL, (8, 1, 0)),
+    "realmlp": Look(RIVAL, (9, 1, 0)),
+    "xrfm": Look(RIVAL, (10, 1, 0)),
+    "tabicl": Look(RIVAL, (11, 1, 0)),
+    "group_median": Look(TRIVIAL, (12, 1, 0)),
+    "group_majority": Look(TRIVIAL, (12, 1, 0)),
     "median": Look(TRIVIAL, "X"),
     "majority": Look(TRIVIAL, "X"),
 }

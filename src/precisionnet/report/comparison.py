@@ -13,8 +13,9 @@ from precisionnet import plots
 from precisionnet.errors import printable
 from precisionnet.evaluation.methods import label
 from precisionnet.evaluation.metrics import HIGHER_IS_BETTER, METRIC_LABELS, headline
-from precisionnet.evaluation.statistics import failed, paired
-from precisionnet.evaluation.verdict import verdict
+from precisionnet.evaluation.protocol import HELD_OUT
+from precisionnet.evaluation.statistics import apart, failed, paired, shift_costs
+from precisionnet.evaluation.verdict import shift_verdict, verdict
 from precisionnet.report.page import (
     NONE,
     PageParts,
@@ -71,6 +72,7 @@ class ComparisonTable:
 
 def comparison_parts(rows: Sequence[Row], about: Mapping[str, Any]) -> PageParts:
     """Return everything but what stands on every page."""
+    everything, (rows, left_out) = rows, apart(rows)
     table = compare_methods(rows, about)
     task, target = about.get("task", "regression"), printable(str(about.get("target") or "the target"))
     n = len(table.scores)
@@ -100,17 +102,60 @@ def comparison_parts(rows: Sequence[Row], about: Mapping[str, Any]) -> PageParts
         "repeats_caption": _repeats_caption(table),
         "differences_caption": _differences_caption(table),
         **_measures(rows, task, table),
+        "shift": None,
     }
+    unit = printable(str(about.get("unit") or ""))
+    answer, terminal = verdict(rows, task, target, unit), [terminal_table(table)]
+    if left_out:
+        group = printable(str(about.get("hold_out") or "group"))
+        shift = shift_table(everything, table, group)
+        context["shift"] = {"group": group, "columns": shift.columns, "lines": shift.rows, "notes": _shift_notes(about)}
+        answer = f"{answer} {shift_verdict(everything, task, target, group, unit)}"
+        terminal.append(shift)
     return PageParts(
-        verdict(rows, task, target, printable(str(about.get("unit") or ""))),
+        answer,
         "comparison.html.j2",
         context,
         figures,
         {name: figure for name, (figure, _) in figures.items()},
         _how(rows, about),
         _facts(rows, about, n),
-        [terminal_table(table)],
+        terminal,
+        [HELD_OUT, "repeat"] if left_out else ["repeat"],
     )
+
+
+def shift_table(rows: Sequence[Row], table: ComparisonTable, group: str) -> TextTable:
+    """Ordinary splits and groups left out whole, side by side; the best on groups left out first."""
+    costs = shift_costs(rows, table.metric)
+    scale = 100.0 if table.metric in PERCENT else 1.0
+    higher = table.metric in HIGHER_IS_BETTER
+    costs[["ordinary", "left_out", "cost"]] *= scale
+    costs = costs.sort_values("left_out", ascending=not higher, kind="stable", na_position="last")
+    decimals = decimals_of(costs["ordinary"])
+    reference = "joint" if "joint" in costs["left_out"].dropna().index else None
+    differences = _differences(apart(rows)[1], reference, table.metric, scale, [str(name) for name in costs.index])
+    lines = []
+    for method, line in costs.iterrows():
+        ordinary, left_out, cost = (
+            NONE if np.isnan(value) else f"{value:{sign}.{decimals}f}"
+            for value, sign in ((line["ordinary"], ""), (line["left_out"], ""), (line["cost"], "+"))
+        )
+        difference, _ = _difference(differences, str(method), higher, decimals)
+        lines.append([str(method), ordinary, left_out, cost, *([difference] if reference else [])])
+    columns = ["method", "ordinary", "left out", "cost", *([f"to {reference} [95 %]"] if reference else [])]
+    return TextTable(f"{table.score_label} where whole groups ({group}) are left out:", columns, lines)
+
+
+def _shift_notes(about: Mapping[str, Any]) -> list[str]:
+    n = about.get("n_groups")
+    many = "The groups were" if n is None else f"The {n:,} groups were"
+    return [
+        f"{many} divided into folds of about as many rows. Every fold was tested once by models that had seen none of "
+        "its groups; a fifth of the other rows chose their parameters.",
+        "Cost: how much worse a method is there than on ordinary splits, in which it has seen every group. The guess "
+        "by group is not to be had at a group that nobody has seen.",
+    ]
 
 
 def compare_methods(rows: Sequence[Row], about: Mapping[str, Any]) -> ComparisonTable:

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from precisionnet import plots
 from precisionnet.errors import InputError
+from precisionnet.evaluation.protocol import HELD_OUT
 from precisionnet.evaluation.statistics import summarise_paired
 from precisionnet.outputs import whole_file
 from precisionnet.paper.claims import judge_claims
@@ -111,7 +112,9 @@ def summary(kind: str, rows: Sequence[Row]) -> pd.DataFrame:
     if kind == "theorem":
         return slopes_summary(rows)
     drawn = kind == "synthetic"  # anew in every repeat, where the repeats of a table share rows
-    return summarise_paired(rows, ("sparsity",) if drawn else (), resampled=not drawn).reset_index()
+    by = ("sparsity",) if drawn else (HELD_OUT,) if any(row.get(HELD_OUT) for row in rows) else ()
+    rows = rows if by != (HELD_OUT,) else [{**row, HELD_OUT: bool(row.get(HELD_OUT))} for row in rows]
+    return summarise_paired(rows, by, resampled=not drawn).reset_index()
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:

@@ -1,0 +1,1 @@
+"""Tables of many kinds, on which the defaults stand beside plain models and rivals."""
