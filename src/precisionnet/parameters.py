@@ -186,7 +186,8 @@ def _without_effect(
     known = {**values, "task": task}
     found = []
     for p in PARAMETERS:
-        if p.name not in was_set or values[p.name] == p.of(values["recipe"]):
+        usual = "both" if own_network and p.name == "readout" else p.of(values["recipe"])
+        if p.name not in was_set or values[p.name] == usual:
             continue
         name = f"{name_of(p.name)}={values[p.name]!r}"
         if p.of_network and own_network:

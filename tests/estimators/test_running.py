@@ -69,7 +69,7 @@ def test_a_warm_start_goes_on_from_the_fit_before(gaussian, quick):
 
 def test_a_warm_start_keeps_its_folds_or_drops_what_they_were_for(gaussian):
     """With other rows a member may have learned from what it leaves out now."""
-    quick = QUICK["standard"] | {"random_state": None, "n_members": 8}
+    quick = QUICK["standard"] | {"random_state": None, "n_members": 8, "readout": "both"}
     model = PNNRegressor(**quick, warm_start=True).fit(gaussian.X, gaussian.y)
     known = np.isfinite(model.oob_prediction_)
     folds = model.fitted.folds

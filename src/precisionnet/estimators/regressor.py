@@ -109,12 +109,14 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
             return fitted.target.meaning(fitted.mean_output(rows))
         noise = self._calibrated().mean_squared_error
 
-        def mean_and_variance(output: FloatArray) -> FloatArray:
-            said = fitted.target.meaning(output)
-            mean = np.tensordot(fitted.member_weights, said, axes=1)
-            return np.column_stack([mean, fitted.member_weights @ (said - mean) ** 2])
+        used = np.flatnonzero(fitted.member_weights)
+        weights = fitted.member_weights[used]
 
-        prediction, variance = fitted.outputs(rows, mean_and_variance).T
+        def mean_and_variance(output: FloatArray) -> FloatArray:
+            mean = fitted.target.meaning(np.tensordot(weights, output, axes=1))
+            return np.column_stack([mean, weights @ (fitted.target.meaning(output) - mean) ** 2])
+
+        prediction, variance = fitted.outputs(rows, mean_and_variance, used).T
         return prediction, np.sqrt(variance + noise)
 
     def predict_interval(self, X: Any, coverage: float = 0.95) -> FloatArray:

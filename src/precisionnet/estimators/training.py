@@ -97,13 +97,12 @@ class TrainingRun:
         self._same_rows = True
         self._weights_before: dict[str, float] = {}
         """Those of the kinds in the model that training goes on from, where networks have seen all rows."""
-        n_folds = settings.n_folds(len(data.training)) if resume is None else len(resume.folds)
-        self._roster = settings.members(n_folds)
-        """Kind and fold of the networks that are trained."""
         known = None if resume is None else _snapshot(resume, settings, data, network)
+        self._roster = settings.members(settings.n_folds(len(data.training)))
+        """Kind and fold of the networks that are trained."""
         if resume is not None and known is not None:
             self._same_rows = resume.rows_hash == data.training.hash()
-            self._roster = [one for one in self._roster if one[0].name in resume.member_kinds]
+            self._roster = [one for one in settings.members(len(resume.folds)) if one[0].name in resume.member_kinds]
             self._weights_before = {} if self._same_rows else resume.kind_weights
         with limited_threads(self.n_threads):
             problem = self._problem()
