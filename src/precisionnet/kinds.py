@@ -49,9 +49,9 @@ SEVERAL = (
 )
 """Kinds of an ensemble with ``readout="several"``."""
 
-TRIAL, TRIAL_FOLDS, GIVEN_UP = 0.2, 2, 1.25
-"""A trial has this share of the epochs and so many members of each kind; a kind that loses so many times as much as the
-best one is given up."""
+TRIAL, BETTER_BY = 0.2, 0.03
+"""Share of the epochs after which the worse of two twins is given up, and the share of the loss by which the one with
+less noise has to be better: with few epochs noise looks worse than it is."""
 
 FEW_ROWS = 500
 """Training rows below which there are twice as many folds, and members of each kind, and no trial: there is time."""

@@ -29,7 +29,7 @@ from precisionnet.joint.algorithm1 import Algorithm1, Schedule
 from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, Start, TensorRows, start_of
 from precisionnet.joint.standard import Member, Plan, StandardRecipe, trial_losses
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
-from precisionnet.kinds import FEW_ROWS, GIVEN_UP, SEVERAL, TRIAL, TRIAL_FOLDS, Kind
+from precisionnet.kinds import BETTER_BY, FEW_ROWS, SEVERAL, TRIAL, Kind
 from precisionnet.nn import PrecisionNetwork
 from precisionnet.nn.network import seeded
 from precisionnet.parameters import LEARNED, Settings
@@ -139,9 +139,9 @@ class TrainingRun:
                 )
                 members = self._members()
                 if settings.readout == "several" and known is None and len(data.training) >= FEW_ROWS:
-                    stay = self._kinds_that_stay(problem, members, plan, start, n_jobs)
-                    self._roster = [one for one in self._roster if one[0].name in stay]
-                    members = [member for member in members if member.kind in stay]
+                    given_up = self._given_up(problem, members, plan, start, n_jobs)
+                    self._roster = [one for one in self._roster if one[0].name not in given_up]
+                    members = [member for member in members if member.kind not in given_up]
                 policy = StandardRecipe(problem, settings.method, members, plan, start, validation, known, n_jobs)
             self.trainer = Trainer(policy, callbacks, "last" if others else keep)
 
@@ -247,20 +247,17 @@ class TrainingRun:
                 members.append(Member(made, kind.name, first_row + rows, first_row + left_out, int(order), *shares))
         return members
 
-    def _kinds_that_stay(
+    def _given_up(
         self, problem: JointProblem, members: Sequence[Member], plan: Plan, start: Start, n_jobs: int | None
     ) -> set[str]:
-        """Try every kind on a few folds; give up the worse of two twins, and what is far behind the best."""
-        kinds = {kind.name: kind for kind, _ in self._roster}
+        """Train kinds that differ in their noise alone for a short while; return the worse of each two."""
+        twins = {kind.name: kind.twin for kind, _ in self._roster if kind.twin is not None}
         if not any(map(len, self._folds)):  # nothing to judge by
-            return {name for name, kind in kinds.items() if kind.twin is None}
-        tried = [one for one, (_, fold) in zip(members, self._roster, strict=True) if fold < TRIAL_FOLDS]
+            return set(twins)
+        tried = [one for one in members if one.kind in {*twins, *twins.values()}]
         short = replace(plan, max_epochs=max(1, round(TRIAL * plan.max_epochs)), sparse=False)
         losses = trial_losses(problem, self._settings.method, tried, short, start, n_jobs)
-        for name, kind in kinds.items():
-            if kind.twin is not None:
-                del losses[max(name, kind.twin, key=lambda one: losses[one])]
-        return {name for name, loss in losses.items() if loss <= GIVEN_UP * min(losses.values())}
+        return {twin if losses[name] < (1.0 - BETTER_BY) * losses[twin] else name for name, twin in twins.items()}
 
     def _model(self, number: int) -> Fitted:
         """Return a target's model with all networks, but for what it says of the task and of its error."""

@@ -356,7 +356,7 @@ class StandardRecipe:
 def trial_losses(
     problem: JointProblem, method: MethodName, members: Sequence[Member], plan: Plan, start: Start, n_jobs: int | None
 ) -> dict[str, float]:
-    """Return the lowest loss of each kind on rows left out, after a short training of a few of its members."""
+    """Return the lowest loss of each kind on rows left out in a short training."""
     kinds = dict.fromkeys(member.kind for member in members)
     groups = [[member for member in members if member.kind == kind] for kind in kinds]
     work = (delayed(_trial_loss)(problem, method, group, plan, start) for group in groups)
