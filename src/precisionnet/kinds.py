@@ -43,15 +43,16 @@ class Kind:
 
 SEVERAL = (
     Kind("mean", "mean"),
+    Kind("mlp", "mlp"),
     Kind("deep", "mlp", deep=True, batch=2),
     Kind("deep, little noise", "mlp", deep=True, batch=2, noise=1 / 3, twin="deep"),
     Kind("linear", "mlp", noise=0.0, linear=True),
 )
 """Kinds of an ensemble with ``readout="several"``."""
 
-TRIAL, BETTER_BY = 0.2, 0.03
-"""Share of the epochs after which the worse of two twins is given up, and the share of the loss by which the one with
-less noise has to be better: with few epochs noise looks worse than it is."""
+TRIAL, TRIAL_FOLDS, BETTER_BY = 0.2, 2, 0.03
+"""Share of the epochs after which the worse of two twins is given up, members of each in that trial, and the share of
+the loss by which the one with less noise has to be better: with few epochs noise looks worse than it is."""
 
 FEW_ROWS = 500
 """Training rows below which there are twice as many folds, and members of each kind, and no trial: there is time."""

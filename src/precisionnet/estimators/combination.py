@@ -25,7 +25,7 @@ Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 STEPS = 300
 MOST_ROWS = 20_000
 """Rows that weights are found on; of a longer table as many are taken, evenly spaced."""
-LEAST_WEIGHT = 0.05
+LEAST_WEIGHT = 0.1
 """A kind with less is dropped: it would cost more at prediction than it brings."""
 ROWS_PER_KIND = 10
 """Rows that count as much as the wish for equal weights, for each kind."""

@@ -29,7 +29,7 @@ from precisionnet.joint.algorithm1 import Algorithm1, Schedule
 from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, Start, TensorRows, start_of
 from precisionnet.joint.standard import Member, Plan, StandardRecipe, trial_losses
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
-from precisionnet.kinds import BETTER_BY, FEW_ROWS, SEVERAL, TRIAL, Kind
+from precisionnet.kinds import BETTER_BY, FEW_ROWS, SEVERAL, TRIAL, TRIAL_FOLDS, Kind
 from precisionnet.nn import PrecisionNetwork
 from precisionnet.nn.network import seeded
 from precisionnet.parameters import LEARNED, Settings
@@ -254,7 +254,8 @@ class TrainingRun:
         twins = {kind.name: kind.twin for kind, _ in self._roster if kind.twin is not None}
         if not any(map(len, self._folds)):  # nothing to judge by
             return set(twins)
-        tried = [one for one in members if one.kind in {*twins, *twins.values()}]
+        pairs = zip(members, self._roster, strict=True)
+        tried = [one for one, (_, fold) in pairs if fold < TRIAL_FOLDS and one.kind in {*twins, *twins.values()}]
         short = replace(plan, max_epochs=max(1, round(TRIAL * plan.max_epochs)), sparse=False)
         losses = trial_losses(problem, self._settings.method, tried, short, start, n_jobs)
         return {twin if losses[name] < (1.0 - BETTER_BY) * losses[twin] else name for name, twin in twins.items()}

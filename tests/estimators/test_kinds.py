@@ -1,0 +1,253 @@
+"""Members of several kinds: what each may weigh, which stay, and that a plain table is solved by the plain kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_iris, make_friedman1
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
+from sklearn.preprocessing import StandardScaler
+
+from precisionnet import PNNClassifier, PNNRegressor, load
+from precisionnet.errors import InputError
+from precisionnet.estimators import training
+from precisionnet.estimators.combination import LEAST_WEIGHT, kind_weights
+from precisionnet.estimators.linear_members import RIDGE_PENALTIES, linear_members
+from precisionnet.estimators.rows import Scaler
+from precisionnet.estimators.targets import ClassTarget, NumberTarget
+from precisionnet.kinds import FEW_ROWS, SEVERAL
+from precisionnet.parameters import settings_of
+
+RNG = np.random.default_rng(0)
+
+
+def absolute(output, y, weight):
+    return NumberTarget(Scaler(np.zeros(()), np.ones(())), "absolute").task_loss(output, y, weight)
+
+
+def weighed(outputs, y, weight=None):
+    weight = np.ones(len(y)) if weight is None else weight
+    return kind_weights(np.asarray(outputs)[..., None], torch.from_numpy(y), weight, absolute)
+
+
+def linear_table(n=60, columns=20):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n + 500, columns)) @ (np.eye(columns) + 0.3 * rng.normal(size=(columns, columns)))
+    y = X @ rng.normal(size=columns)
+    y += 0.3 * y.std() * rng.normal(size=len(y))
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+class TestWeights:
+    def test_they_are_shares(self):
+        for n_kinds in (1, 2, 5):
+            y = RNG.normal(size=80)
+            weights = weighed([y + RNG.normal(size=80) for _ in range(n_kinds)], y)
+            assert (weights >= 0).all()
+            assert weights.sum() == pytest.approx(1.0, abs=1e-12)
+
+    def test_a_useless_kind_gets_none(self):
+        y = RNG.normal(size=400)
+        weights = weighed([y + 0.1 * RNG.normal(size=400), 5.0 * RNG.normal(size=400)], y)
+        np.testing.assert_array_equal(weights, [1.0, 0.0])
+
+    def test_two_kinds_that_err_apart_share(self):
+        y = RNG.normal(size=2000)
+        weights = weighed([y + 0.3 * RNG.normal(size=2000), y + 0.3 * RNG.normal(size=2000)], y)
+        np.testing.assert_allclose(weights, 0.5, atol=0.06)
+
+    def test_no_other_shares_lose_less(self):
+        """The optimum, before it shrinks: a grid over the simplex finds none better."""
+        y = RNG.normal(size=50_000)
+        outputs = np.stack([y + RNG.normal(size=y.size), y + 2 * RNG.normal(size=y.size), 0.5 * y])
+        weights = weighed(outputs, y)
+        grid = [(a, b, 1 - a - b) for a in np.linspace(0, 1, 21) for b in np.linspace(0, 1, 21) if a + b <= 1]
+        best = min(float(np.abs(np.tensordot(w, outputs, axes=1) - y).mean()) for w in grid)
+        assert float(np.abs(weights @ outputs - y).mean()) <= best * 1.002
+
+    def test_few_rows_shrink_towards_equal(self):
+        few = weighed([np.zeros(4), np.full(4, 0.2)], np.zeros(4))
+        kept = few[few > 0]
+        assert len(kept) == 1 or abs(kept[0] - 0.5) < 0.5 - LEAST_WEIGHT
+
+    def test_without_rows_all_count_alike(self):
+        np.testing.assert_array_equal(weighed(np.empty((3, 0)), np.empty(0)), np.full(3, 1 / 3))
+
+    def test_a_row_of_weight_two_stands_twice(self):
+        y = RNG.normal(size=60)
+        outputs = np.stack([y + RNG.normal(size=60), y + RNG.normal(size=60)])
+        double = weighed(np.concatenate([outputs, outputs], axis=1), np.concatenate([y, y]))
+        np.testing.assert_allclose(weighed(outputs, y, np.full(60, 2.0)), double, atol=1e-9)
+
+
+class TestLinearMembers:
+    def test_each_is_ridge_on_the_rows_outside_its_fold(self):
+        X, y, X_new, _ = linear_table()
+        target = NumberTarget(Scaler(np.asarray(y.mean()), np.asarray(y.std())), "absolute")
+        folds = np.array_split(np.arange(len(X)), 3)
+        networks = linear_members(X, y, np.ones(len(X)), folds, target)
+        assert len(networks) == 4
+        scaler = StandardScaler().fit(X)
+        for network, fold in zip(networks, [*folds, []], strict=True):
+            rows = np.setdiff1d(np.arange(len(X)), fold)
+            x = torch.from_numpy(X_new[:, :, None])
+            said = target.meaning(network(x, torch.eye(X.shape[1], dtype=x.dtype)).detach().numpy())
+            ridges = [
+                Ridge(penalty * len(rows)).fit(scaler.transform(X[rows]), y[rows]).predict(scaler.transform(X_new))
+                for penalty in RIDGE_PENALTIES
+            ]
+            assert min(np.abs(said - one).max() for one in ridges) < 1e-8 * y.std()
+
+    def test_more_columns_than_rows(self):
+        X, y = RNG.normal(size=(20, 50)), RNG.normal(size=20)
+        target = NumberTarget(Scaler(np.asarray(0.0), np.asarray(1.0)), "absolute")
+        networks = linear_members(X, y, np.ones(20), np.array_split(np.arange(20), 2), target)
+        weight = networks[-1].state_dict()["readout.perceptron.0.weight"].numpy()[0] * X.std(axis=0)
+        x = (X - X.mean(axis=0)) / X.std(axis=0)
+        errors = [
+            np.abs(weight - Ridge(penalty * 20).fit(x, y).coef_).max() for penalty in RIDGE_PENALTIES if penalty > 1e-4
+        ]
+        assert min(errors) < 1e-6 * max(np.abs(weight).max(), 1e-3)
+
+    @pytest.mark.parametrize("classes", [2, 3])
+    def test_classes_are_logistic_regression(self, classes):
+        X, y = load_iris(return_X_y=True)
+        X, y = X[y < classes], y[y < classes].astype(float)
+        order = np.random.default_rng(0).permutation(len(y))
+        X, y = X[order], y[order]
+        networks = linear_members(
+            X, y, np.ones(len(y)), np.array_split(np.arange(len(y)), 4), ClassTarget(np.arange(classes))
+        )
+        x = torch.from_numpy(X[:, :, None])
+        logits = networks[-1](x, torch.eye(4, dtype=x.dtype)).detach().numpy()
+        said = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+        fits = [
+            LogisticRegression(C=1 / (penalty * len(y)), max_iter=2000, tol=1e-8).fit(scaled, y).predict_proba(scaled)
+            for penalty in np.logspace(0, -5, 6)
+        ]
+        assert min(np.abs(said - one).max() for one in fits) < 0.05
+
+    def test_a_class_in_one_fold_alone_has_no_linear_network(self):
+        X, y = RNG.normal(size=(12, 3)), np.array([0.0] * 6 + [1.0] * 6)
+        folds = [np.arange(6), np.arange(6, 12)]
+        assert linear_members(X, y, np.ones(12), folds, ClassTarget(np.arange(2))) == []
+
+
+class TestEnsemble:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def fitted(cls):
+        X, y = make_friedman1(160, 5, noise=0.5, random_state=0)
+        return PNNRegressor(max_epochs=6, random_state=0).fit(X, y), X, y
+
+    def test_weights_of_members(self, fitted):
+        model, X, _ = fitted
+        found = model.fitted
+        assert (found.member_weights >= 0).all()
+        assert found.member_weights.sum() == pytest.approx(1.0)
+        assert set(found.member_kinds) <= {kind.name for kind in SEVERAL}
+        assert all(weight > 0 for weight in found.kind_weights.values())
+        parts = [
+            found.target.meaning(
+                network(torch.from_numpy(found.scaler.transform(X)).unsqueeze(-1), torch.from_numpy(shift))
+                .detach()
+                .numpy()
+            )
+            for network, shift in zip(found.networks, found.shifts, strict=True)
+        ]
+        np.testing.assert_allclose(model.predict(X), found.member_weights @ np.array(parts), rtol=1e-9)
+
+    def test_every_row_is_left_out_by_every_kind(self, fitted):
+        model, X, _ = fitted
+        assert np.isfinite(model.oob_prediction_).all()
+        rows = np.concatenate(model.fitted.folds)
+        assert len(np.unique(rows)) == len(rows) == len(X)
+
+    def test_contributions_add_up(self, fitted):
+        model, X, _ = fitted
+        parts = model.contributions(X)
+        np.testing.assert_allclose(parts.sum(axis=1) + parts.attrs["base"], model.predict(X), atol=1e-9)
+
+    def test_it_comes_back(self, fitted, tmp_path):
+        model, X, _ = fitted
+        model.save(tmp_path / "model")
+        again = load(tmp_path / "model")
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        np.testing.assert_array_equal(again.predict_interval(X), model.predict_interval(X))
+        assert again.fitted.kind_weights == model.fitted.kind_weights
+
+    @pytest.mark.parametrize("weights", [np.array([2.0]), np.array([-1.0, 2.0])])
+    def test_odd_weights_are_not_read(self, fitted, tmp_path, weights):
+        model, _, _ = fitted
+        odd = np.resize(weights, len(model.fitted.member_weights))
+        changed = PNNRegressor().keep(replace(model.fitted, member_weights=odd))
+        with pytest.raises(InputError, match="weights"):
+            changed.save(tmp_path / "model")
+
+    def test_a_warm_start_goes_on_with_the_kinds_that_stayed(self, fitted):
+        _, X, y = fitted
+        model = PNNRegressor(max_epochs=6, random_state=0, warm_start=True).fit(X, y)
+        stayed = set(model.fitted.member_kinds)
+        model.fit(X, y)
+        assert set(model.fitted.member_kinds) <= stayed | {"linear"}
+        assert np.isfinite(model.oob_mae_)
+
+    def test_a_linear_table_is_solved_as_well_as_ridge_does(self):
+        X, y, X_new, y_new = linear_table()
+        model = PNNRegressor(max_epochs=12, random_state=0).fit(X, y)
+        ridge = RidgeCV(np.logspace(-3, 4, 29)).fit(X, y)
+        joint, plain = (np.abs(one.predict(X_new) - y_new).mean() for one in (model, ridge))
+        assert joint <= 1.05 * plain
+        assert model.fitted.kind_weights["linear"] > 0.5
+
+    def test_little_noise_wins_its_trial_where_columns_act_together(self):
+        X, y = make_friedman1(FEW_ROWS + 100, 5, noise=0.1, random_state=0)
+        model = PNNRegressor(random_state=0, max_epochs=30).fit(X, y)
+        assert "deep, little noise" in model.fitted.kind_weights
+
+    def test_the_trial_gives_up_the_worse_twin(self, monkeypatch):
+        X, y = make_friedman1(FEW_ROWS, 5, random_state=0)
+        for losses, stays in (((1.0, 0.98), "deep"), ((1.0, 0.9), "deep, little noise")):
+            said = dict(zip(("deep", "deep, little noise"), losses, strict=True))
+            monkeypatch.setattr(training, "trial_losses", lambda *_, said=said: said)
+            run = PNNRegressor(max_epochs=1, random_state=0).start_training(X, y)
+            assert {kind.name for kind, _ in run._roster} == {"mean", "mlp", stays}
+
+
+class TestSettings:
+    @pytest.mark.parametrize("given", [{"n_layers": 2}, {"order": [3, 1]}, {"n_filters": [4, 4]}, {"n_members": 3}])
+    def test_members_alike_where_something_says_so(self, given):
+        assert settings_of(given).readout == "both"
+
+    def test_several_by_default(self):
+        assert settings_of({}).readout == "several"
+        assert settings_of({"recipe": "paper"}).readout == "mlp"
+        assert settings_of({}, own_network=True).readout == "both"
+
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            ({"readout": "several", "n_layers": 2}, "n_layers=2"),
+            ({"readout": "several", "n_members": 2}, "n_members=2"),
+            ({"readout": "several", "order": [1, 2]}, "order"),
+            ({"readout": "several", "recipe": "paper"}, "recipe"),
+        ],
+    )
+    def test_contradictions_are_said(self, given, words):
+        with pytest.raises(InputError, match=words):
+            settings_of(given)
+
+    def test_few_rows_have_twice_as_many_folds(self):
+        settings = settings_of({})
+        assert settings.n_folds(FEW_ROWS - 1) == 8
+        assert settings.n_folds(FEW_ROWS) == 4
+
+    def test_a_classifier_has_them_too(self):
+        X, y = load_iris(return_X_y=True)
+        model = PNNClassifier(max_epochs=4, random_state=0).fit(X, y)
+        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+        assert model.oob_accuracy_ > 0.85
