@@ -55,7 +55,10 @@ TRIAL, TRIAL_FOLDS, BETTER_BY = 0.2, 2, 0.03
 the loss by which the one with less noise has to be better: with few epochs noise looks worse than it is."""
 
 FEW_ROWS = 500
-"""Training rows below which there are twice as many folds, and members of each kind, and no trial: there is time."""
+"""Training rows below which there are twice as many folds, and members of each kind: there is time."""
+
+TRIED_FROM = 40_000
+"""Numbers in the training rows from which on twins are tried; of a smaller table both are trained to the end."""
 
 FEWEST_MEMBERS = 4
 """An ensemble of several kinds has two networks of each at least, so that every row is left out by all kinds."""

@@ -29,7 +29,7 @@ from precisionnet.joint.algorithm1 import Algorithm1, Schedule
 from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, Start, TensorRows, start_of
 from precisionnet.joint.standard import Member, Plan, StandardRecipe, trial_losses
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
-from precisionnet.kinds import BETTER_BY, FEW_ROWS, SEVERAL, TRIAL, TRIAL_FOLDS, Kind
+from precisionnet.kinds import BETTER_BY, SEVERAL, TRIAL, TRIAL_FOLDS, TRIED_FROM, Kind
 from precisionnet.nn import PrecisionNetwork
 from precisionnet.nn.network import seeded
 from precisionnet.parameters import LEARNED, Settings
@@ -138,7 +138,7 @@ class TrainingRun:
                     sparse=settings.sparse,
                 )
                 members = self._members()
-                if settings.readout == "several" and known is None and len(data.training) >= FEW_ROWS:
+                if settings.readout == "several" and known is None and data.training.X.size >= TRIED_FROM:
                     given_up = self._given_up(problem, members, plan, start, n_jobs)
                     self._roster = [one for one in self._roster if one[0].name not in given_up]
                     members = [member for member in members if member.kind not in given_up]
