@@ -224,7 +224,7 @@ class TestEnsemble:
         """On many rows of a target without noise a short training is enough."""
         rng = np.random.default_rng(0)
         X = rng.normal(size=(TRIED_FROM // 4, 4))
-        run = PNNRegressor(max_epochs=10, random_state=0).start_training(X, X[:, 0] * X[:, 1])
+        run = PNNRegressor(random_state=0).start_training(X, X[:, 0] * X[:, 1])
         assert "deep" not in {kind.name for kind, _ in run._roster}
 
 
