@@ -60,6 +60,7 @@ class FittedAttributes(GraphInterop):
     covariance_ = of_fitted("covariance", "Sample covariance of the standardised training rows.")
     history_ = of_fitted("history", "Data frame with one row per epoch: terms of the objective, losses, errors.")
     networks_ = of_fitted("networks", "The fitted networks, one per member.")
+    kind_weights_ = of_fitted("kind_weights", "How much the networks of each kind count; the weights sum to one.")
     shifts_ = of_fitted("shifts", "The matrix each network runs on, scaled as it uses it.")
     l1_penalty_ = of_fitted("l1_penalty", "The l1 penalty that was used.")
     spectral_bound_ = of_fitted("spectral_bound", "The bound on the eigenvalues that was used.")

@@ -20,8 +20,9 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
     """Predict a number with a Precision Neural Network.
 
     Learns a sparse precision matrix of the features together with graph-convolutional networks that run on it. The
-    default, ``recipe="standard"``, trains eight networks on the absolute error of the standardised target;
-    ``recipe="paper"`` is Algorithm 1 of the paper. ``docs/notation.md`` has the paper's symbols.
+    default, ``recipe="standard"``, trains networks of several kinds on the absolute error of the standardised target,
+    and weighs them by the rows that they left out; ``recipe="paper"`` is Algorithm 1 of the paper.
+    ``docs/notation.md`` has the paper's symbols.
 
     Parameters
     ----------
@@ -44,9 +45,11 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
         One row per epoch: every term of the objective, losses and mean absolute errors.
     networks_ : tuple of torch.nn.Module
         The fitted networks; ``shifts_`` has the matrix each runs on.
+    kind_weights_ : dict
+        How much the networks of each kind count together.
     oob_prediction_ : ndarray of shape (n_samples,)
-        Each row given to fit, predicted by the network that left it out; NaN for rows that no network left out (with
-        ``n_members`` below 8, with ``recipe="paper"``) or that have no weight. ``oob_row_ids_`` has the rows' index.
+        Each row given to fit, predicted by the networks that left it out; NaN for rows that no network left out (with
+        ``n_members`` below 4, with ``recipe="paper"``) or that have no weight. ``oob_row_ids_`` has the rows' index.
     oob_mae_ : float
         Mean absolute error of these predictions, in the target's units; NaN where there are none.
     calibration_ : Calibration or None

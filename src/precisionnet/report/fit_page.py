@@ -273,6 +273,7 @@ def _fitted(model: Any) -> list[tuple[str, str]]:
         ("eigenvalues of the sparse precision", f"{_number(smallest)} to {_number(largest)}"),
         ("epochs run, epoch kept", f"{model.n_iter_}, {model.best_epoch_}"),
         ("networks", str(len(model.networks_))),
+        ("weights of their kinds", ", ".join(f"{kind} {weight:.2f}" for kind, weight in model.kind_weights_.items())),
         ("weights of one network", " or ".join(f"{count:,}" for count in dict.fromkeys(counts))),
         ("random seed", _show(model.random_state)),
     ]
