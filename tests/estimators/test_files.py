@@ -20,7 +20,8 @@ from torch import nn
 from precisionnet import PNNClassifier, PNNRegressor, load
 from precisionnet.errors import InputError, ModelFileError, OutputError, PrecisionNetError
 from precisionnet.estimators.files import FILE_NAME, packed, unpacked
-from precisionnet.estimators.model_document import from_document, to_document
+from precisionnet.estimators.model_document import to_document
+from precisionnet.estimators.model_reader import from_document
 from precisionnet.nn import PrecisionNetwork
 
 FEW = {"n_members": 2, "max_epochs": 2, "random_state": 0}

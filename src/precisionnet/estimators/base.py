@@ -15,8 +15,9 @@ from torch import nn
 from precisionnet.errors import InputError, shown
 from precisionnet.estimators.attributes import FittedAttributes
 from precisionnet.estimators.fitted import Fitted
+from precisionnet.estimators.member_networks import NetworkFactory
 from precisionnet.estimators.preparation import TrainingData, prepare
-from precisionnet.estimators.training import NetworkFactory, TrainingRun, train
+from precisionnet.estimators.training import TrainingRun, train
 from precisionnet.joint import Callback, GlassoCache, HistoryRow
 from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter, Settings, settings_of
 from precisionnet.threads import limited_threads

@@ -11,16 +11,21 @@ than the one that a few rows happened to favour.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from precisionnet.estimators.fitted import Fitted
 from precisionnet.types import FloatArray
 
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(outputs, targets, weights of the rows) -> the mean loss."""
+
+ALL_ROWS = -1
+"""In place of a fold, for a network that has left nothing out."""
 
 STEPS = 300
 MOST_ROWS = 20_000
@@ -83,3 +88,25 @@ def _lowest_loss(outputs: Tensor, y: Tensor, counts: Tensor, loss: Loss) -> Floa
             break
         weights = torch.softmax(leaf.detach().clamp_min(1e-12).log() - gradient / (size * step**0.5), dim=0)
     return best.numpy()
+
+
+def kept_members(fitted: Fitted, weights: Mapping[str, float]) -> Fitted:
+    """Return the model with its networks weighed by their kinds, and without those of no weight."""
+    kinds, folds = fitted.member_kinds, fitted.member_folds
+    n_folds = int(folds.max()) + 1
+    # Of a kind with a network for all rows that one predicts; of the others, the mean of those that left a fold out.
+    whole = {kind for kind, fold in zip(kinds, folds, strict=True) if fold == ALL_ROWS}
+    in_fold = np.array([weights[kind] * (fold != ALL_ROWS) for kind, fold in zip(kinds, folds, strict=True)])
+    predicts = [(fold == ALL_ROWS) if kind in whole else 1 / n_folds for kind, fold in zip(kinds, folds, strict=True)]
+    each = np.array([weights[kind] for kind in kinds]) * predicts
+    kept = np.flatnonzero(each + in_fold > 0)
+    return replace(
+        fitted,
+        networks=tuple(fitted.networks[i] for i in kept),
+        member_kinds=tuple(fitted.member_kinds[i] for i in kept),
+        member_folds=fitted.member_folds[kept],
+        member_weights=each[kept] / each[kept].sum(),
+        fold_weights=in_fold[kept],
+        member_matrices=fitted.member_matrices[kept],
+        task_precision=fitted.member_matrices[kept].mean(axis=0),
+    )

@@ -25,8 +25,9 @@ from torch import Tensor
 from precisionnet._version import __version__
 from precisionnet.errors import InputError, ModelFileError, printable
 from precisionnet.estimators.base import BasePNN
-from precisionnet.estimators.model_document import OtherNetworkError, from_document, to_document
-from precisionnet.estimators.training import NetworkFactory
+from precisionnet.estimators.member_networks import NetworkFactory
+from precisionnet.estimators.model_document import to_document
+from precisionnet.estimators.model_reader import OtherNetworkError, from_document
 from precisionnet.outputs import names_in, refuse_foreign, whole_file
 
 FORMAT, FORMAT_VERSION = "precisionnet-model", "1"

@@ -17,9 +17,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
+from precisionnet.estimators.member_networks import linear_network
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.targets import NumberTarget, Target
-from precisionnet.nn import PrecisionNetwork
 from precisionnet.types import FloatArray, IndexArray
 
 RIDGE_PENALTIES = np.logspace(-6.0, 2.0, 33)
@@ -29,34 +29,6 @@ LOGISTIC_PENALTIES = np.logspace(0.0, -5.0, 6)
 
 Solution = tuple[FloatArray, FloatArray]
 """Coefficients, (n_outputs, n_columns), and constants, (n_outputs,)."""
-
-
-def linear_network(n_nodes: int, n_outputs: int) -> nn.Module:
-    """Return a network that is linear in its input.
-
-    Parameters
-    ----------
-    n_nodes : int
-        Columns.
-    n_outputs : int
-        Outputs.
-
-    Returns
-    -------
-    PrecisionNetwork
-        Filters of degree 0, no activation, a linear readout.
-    """
-    return PrecisionNetwork(
-        n_nodes,
-        n_outputs=n_outputs,
-        n_layers=1,
-        n_filters=1,
-        order=0,
-        readout="mlp",
-        readout_width=0,
-        activation=nn.Identity,
-        batch_norm=False,
-    )
 
 
 def linear_members(

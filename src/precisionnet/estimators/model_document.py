@@ -1,58 +1,29 @@
-"""A fitted model as a JSON document and named tensors, and back.
-
-Nothing that comes back is trusted: every field has its type, its range and its place, every tensor its dtype and its
-shape, matrices are finite and symmetric, and the finished model predicts finite numbers. Whatever is not so raises an
-exception that says what it is; ``files`` makes one sentence of it.
-"""
+"""A fitted model as a JSON document and named tensors; ``model_reader`` makes a model of them again."""
 
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from precisionnet.errors import InputError, shown
+from precisionnet.errors import InputError
 from precisionnet.estimators.base import BasePNN
-from precisionnet.estimators.classifier import PNNClassifier
-from precisionnet.estimators.fitted import Fitted, OutOfFold
 from precisionnet.estimators.intervals import Calibration
-from precisionnet.estimators.labels import classes_in, classes_out, ids_in, ids_out, keys, require, text
-from precisionnet.estimators.regressor import PNNRegressor
-from precisionnet.estimators.rows import Scaler
-from precisionnet.estimators.spread import Spread
-from precisionnet.estimators.targets import ClassTarget, NumberTarget, Target
-from precisionnet.estimators.training import ALL_ROWS, NetworkFactory, new_network
-from precisionnet.kinds import FEW_ROWS, SEVERAL, Kind
-from precisionnet.linalg import LARGEST
+from precisionnet.estimators.labels import classes_out, ids_out
+from precisionnet.estimators.targets import ClassTarget, NumberTarget
 from precisionnet.nn.stack import Tensors
-from precisionnet.parameters import Settings, settings_of
-from precisionnet.types import FloatArray, IndexArray
+from precisionnet.parameters import Settings
 from precisionnet.versions import versions
 
 Document = dict[str, Any]
 
-ESTIMATORS: dict[str, type[BasePNN]] = {"PNNRegressor": PNNRegressor, "PNNClassifier": PNNClassifier}
 NOT_SAVED = frozenset({"network", "callbacks"})
 """Parameters that are code."""
 SETTINGS = [field.name for field in fields(Settings)]
-ERRORS = {"regression": {"oob_mae_"}, "classification": {"oob_log_loss_", "oob_accuracy_"}}
-UNKNOWN_IN_HISTORY = {"validation_loss", "validation_metric"}
-"""Columns that are NaN where no rows were held out."""
-COUNTED_IN_HISTORY = ["epoch", "n_zeros"]
-HISTORY = {*UNKNOWN_IN_HISTORY, *COUNTED_IN_HISTORY, "objective", "train_loss", "train_metric"}
-"""Columns that every history has."""
-LIMITS = {(-math.inf, math.inf), (0.0, math.inf), (-math.inf, 0.0), (0.0, 1.0)}
-"""What a target can be at least and at most."""
-WIDEST = 50.0
-"""Largest logarithm of a spread, either way."""
-ROUNDING = 1e-8
-"""Asymmetry, and eigenvalues below zero, that rounding may leave in a matrix, against its size."""
 
 
 def to_document(model: BasePNN) -> tuple[Document, Tensors]:
@@ -116,265 +87,6 @@ def to_document(model: BasePNN) -> tuple[Document, Tensors]:
     return document, tensors
 
 
-def from_document(document: Document, tensors: Tensors, network: NetworkFactory | None) -> BasePNN:
-    """Return the estimator, ready to predict."""
-    kind = ESTIMATORS[text(document["estimator"], "estimator")]
-    parameters, own_network = document["parameters"], _truth(document["own_network"], "own_network")
-    model = kind(**_parameters_in(kind, parameters, own_network), network=network)
-    return model.keep(_Reader(document, tensors, kind, own_network).fitted(network))
-
-
-class _Reader:
-    """Takes one field after the other, and knows what is left over."""
-
-    def __init__(self, document: Document, tensors: Tensors, kind: type[BasePNN], own_network: bool) -> None:
-        self._document, self._tensors = document, dict(tensors)
-        self._task = kind._task
-        self._own_network = own_network
-        require(keys(document["settings"]) == set(SETTINGS), "the settings are not those of a model")
-        self._settings = settings_of(document["settings"], kind._task, own_network=own_network)
-        _refuse_odd_device(self._settings.device)
-        self._n = _whole(document["n_features"], "n_features", 2, 10**6)
-        self._n_folds = self._checked_folds()
-        self._kinds = self._member_kinds()
-
-    def fitted(self, factory: NetworkFactory | None) -> Fitted:
-        document, settings, n = self._document, self._settings, self._n
-        counts = document["n_rows"]
-        require(keys(counts) == {"training", "validation"}, "n_rows has other names")
-        n_rows = {name: _whole(counts[name], name, 0) for name in ("training", "validation")}
-        target = self._target()
-        medians = self._floats("medians", (n,)) if settings.missing == "median" else None
-        n_missing = self._integers("n_missing", (n,), 0, sum(n_rows.values()) + len(self._tensors["row_ids"]))
-        require(medians is not None or not n_missing.any(), "values were missing in a model that refuses them")
-        member_matrices = self._floats("member_matrices", (len(self._kinds), n, n))
-        member_folds, member_weights, fold_weights = self._shares()
-        for matrix in member_matrices:
-            _refuse_asymmetric(matrix, "a network's matrix")
-        history = self._history()
-        fitted = Fitted(
-            settings=settings,
-            column_names=self._column_names(),
-            target_name=None if document["target_name"] is None else text(document["target_name"], "target_name"),
-            target=target,
-            scaler=self._scaler("scaler", (n,)),
-            medians=medians,
-            n_missing=n_missing,
-            n_rows=n_rows,
-            covariance=self._semidefinite("covariance"),
-            precision=self._semidefinite("precision"),
-            task_precision=_refuse_asymmetric(self._floats("task_precision", (n, n)), "task_precision"),
-            member_matrices=member_matrices,
-            scale=_number(document["scale"], "scale", above=0.0),
-            networks=self._networks(target.n_outputs, factory),
-            member_kinds=tuple(kind.name for kind in self._kinds),
-            member_folds=member_folds,
-            member_weights=member_weights,
-            fold_weights=fold_weights,
-            l1_penalty=_number(document["l1_penalty"], "l1_penalty", least=0.0),
-            spectral_bound=_number(document["spectral_bound"], "spectral_bound", above=0.0),
-            history=history,
-            best_epoch=_whole(document["best_epoch"], "best_epoch", 1, len(history)),
-            center=self._floats("center", (n,)),
-            task_nodes=self._floats("task_nodes", (n,)),
-            task_graph=self._task_graph(),
-            out_of_fold=self._out_of_fold(target, n_rows["training"]),
-            calibration=self._calibration(),
-            folds=self._folds(n_rows["training"]),
-            rows_hash=_hash(document["rows_hash"]),
-        )
-        require(not self._tensors, f"there are tensors that no model has: {shown(next(iter(self._tensors), ''))}")
-        _refuse_unlike_means(fitted)
-        _refuse_wild_predictions(fitted)
-        return fitted
-
-    def _checked_folds(self) -> int:
-        n_folds, settings = _whole(self._document["n_folds"], "n_folds", 0), self._settings
-        allowed = {0} if settings.recipe == "paper" else {settings.n_folds(0), settings.n_folds(FEW_ROWS)}
-        require(n_folds in allowed, f"there are {n_folds} folds")
-        return n_folds
-
-    def _member_kinds(self) -> list[Kind]:
-        """Return the networks' kinds: those of the settings, or some of several kinds."""
-        names, settings = self._document["member_kinds"], self._settings
-        require(isinstance(names, list), "member_kinds is no list")
-        expected = [kind for kind, _ in settings.members(self._n_folds)]
-        known = {kind.name: kind for kind in (*SEVERAL, *expected)}
-        require(all(text(name, "a kind") in known for name in names), "there is a kind of network that no model has")
-        if settings.readout == "several":
-            fine = 1 <= len(names) <= len(SEVERAL) * (self._n_folds + 1)
-        else:
-            fine = names == [kind.name for kind in expected]
-        require(fine, f"there are {len(names)} networks")
-        return [known[name] for name in names]
-
-    def _shares(self) -> tuple[IndexArray, FloatArray, FloatArray]:
-        """Return which fold each network left out, how much it counts, and how much beside those of its fold."""
-        n = len(self._kinds)
-        folds = self._integers("member_folds", (n,), ALL_ROWS, max(self._n_folds - 1, 0))
-        weights, in_fold = self._floats("member_weights", (n,)), self._floats("fold_weights", (n,))
-        fine = (weights >= 0).all() and abs(weights.sum() - 1.0) <= ROUNDING
-        require(bool(fine), "the networks' weights do not sum to one")
-        used = folds[in_fold > 0]
-        fine = (in_fold >= 0).all() and set(used.tolist()) == set(range(max(self._n_folds, 1)))
-        require(bool(fine), "a fold has no network")
-        return folds, weights, in_fold
-
-    def _take(self, name: str, dtype: torch.dtype, shape: tuple[int | None, ...]) -> Any:
-        tensor = self._tensors.pop(name)
-        alike = tensor.ndim == len(shape) and all(
-            want in (None, got) for got, want in zip(tensor.shape, shape, strict=True)
-        )
-        require(tensor.dtype == dtype and alike, f"{name} is {tensor.dtype} of shape {tuple(tensor.shape)}")
-        return tensor.numpy()
-
-    def _floats(self, name: str, shape: tuple[int | None, ...]) -> FloatArray:
-        array: FloatArray = self._take(name, torch.float64, shape)
-        require(bool(np.isfinite(array).all()), f"{name} is not finite")
-        return array
-
-    def _integers(self, name: str, shape: tuple[int | None, ...], least: int, most: int) -> IndexArray:
-        array: IndexArray = self._take(name, torch.int64, shape)
-        require(bool(((array >= least) & (array <= most)).all()), f"{name} is out of range")
-        return array
-
-    def _semidefinite(self, name: str) -> FloatArray:
-        matrix = _refuse_asymmetric(self._floats(name, (self._n, self._n)), name)
-        values = np.linalg.eigvalsh(matrix)
-        below = values[0] < -ROUNDING * max(values[-1], np.finfo(float).tiny)
-        require(not below and bool((np.diag(matrix) >= 0).all()), f"{name} is not positive semidefinite")
-        return matrix
-
-    def _task_graph(self) -> FloatArray:
-        matrix = _refuse_asymmetric(self._floats("task_graph", (self._n, self._n)), "task_graph")
-        require(not np.diag(matrix).any(), "task_graph has a diagonal")
-        return matrix
-
-    def _scaler(self, name: str, shape: tuple[int, ...]) -> Scaler:
-        mean, scale = self._floats(f"{name}.mean", shape), self._floats(f"{name}.scale", shape)
-        require(bool((scale > 0).all()), f"{name}.scale is not positive")
-        return Scaler(mean, scale)
-
-    def _target(self) -> Target:
-        classes = self._document["classes"]
-        require((classes is not None) == (self._task == "classification"), "classes and estimator do not agree")
-        if classes is None:
-            return NumberTarget(self._scaler("target", ()), self._settings.loss)
-        return ClassTarget(classes_in(classes))
-
-    def _column_names(self) -> tuple[str, ...] | None:
-        names = self._document["column_names"]
-        if names is None:
-            return None
-        require(isinstance(names, list) and len(names) == self._n, f"the names are not for {self._n} columns")
-        require(len({text(name, "a column's name") for name in names}) == self._n, "a column's name stands twice")
-        return tuple(names)
-
-    def _history(self) -> pd.DataFrame:
-        names = self._document["history_columns"]
-        require(isinstance(names, list) and len(set(names)) == len(names), "a column of the history stands twice")
-        require({text(name, "a column of the history") for name in names} >= HISTORY, "the history lacks a column")
-        table = pd.DataFrame(self._take("history", torch.float64, (None, len(names))), columns=names)
-        require(1 <= len(table) <= self._settings.n_epochs, f"the history has {len(table)} epochs")
-        known = table.drop(columns=list(UNKNOWN_IN_HISTORY)).to_numpy()
-        require(bool(np.isfinite(known).all()) and not np.isinf(table.to_numpy()).any(), "the history is not finite")
-        zeros = table["n_zeros"].to_numpy()
-        counted = np.array_equal(table["epoch"], np.arange(1, len(table) + 1))
-        counted = counted and bool(((zeros >= 0) & (zeros <= self._n**2) & (zeros == np.floor(zeros))).all())
-        require(counted, "the history is not counted by epochs")
-        return table.astype(dict.fromkeys(COUNTED_IN_HISTORY, np.int64))
-
-    def _out_of_fold(self, target: Target, n_training: int) -> OutOfFold:
-        row_ids = ids_in(self._document["row_ids"], self._tensors.pop("row_ids"))
-        require(len(row_ids) >= n_training, "there are fewer row ids than training rows")
-        number = isinstance(target, NumberTarget)
-        shape = (len(row_ids),) if number else (len(row_ids), target.n_outputs)
-        prediction = self._take("out_of_fold", torch.float64, shape)
-        require(not np.isinf(prediction).any(), "out_of_fold is not finite")
-        likely = number or not ((prediction < 0) | (prediction > 1)).any()
-        require(likely, "out_of_fold holds probabilities outside 0 to 1")
-        errors = self._document["errors"]
-        require(keys(errors) == ERRORS[self._task], "the out-of-bag errors have other names")
-        checked = {
-            name: np.nan if value is None else _number(value, name, least=0.0, most=1.0 if "accuracy" in name else None)
-            for name, value in errors.items()
-        }
-        return OutOfFold(row_ids, prediction, checked)
-
-    def _calibration(self) -> Calibration | None:
-        if self._task == "classification" or "calibration.fold" not in self._tensors:
-            return None
-        fold = self._integers("calibration.fold", (None,), 0, max(self._n_folds - 1, 0))
-        residual = self._floats("calibration.residual", fold.shape)
-        weight = self._floats("calibration.weight", fold.shape)
-        fine = len(fold) > 0 and (residual >= 0).all() and (weight > 0).all()
-        require(bool(fine), "the errors that intervals are made of are out of range")
-        least, most = self._take("calibration.limits", torch.float64, (2,))
-        require((least, most) in LIMITS, "the target's limits are none that a target has")
-        model = self._spread()
-        spread = np.ones(len(fold)) if model is None else self._floats("calibration.spread", fold.shape)
-        require(bool((np.abs(np.log(np.maximum(spread, 1e-300))) <= WIDEST).all()), "the spread is out of range")
-        return Calibration(fold, residual, weight, spread, model, (float(least), float(most)))
-
-    def _spread(self) -> Spread | None:
-        if "spread.slopes" not in self._tensors:
-            return None
-        scaler = self._scaler("spread.scaler", (1 + self._n,))
-        slopes = self._floats("spread.slopes", (max(self._n_folds, 1), 3 + 2 * self._n))
-        bounds = self._floats("spread.bounds", (max(self._n_folds, 1), 2))
-        fine = (np.abs(slopes) <= LARGEST).all() and (np.abs(bounds) <= WIDEST).all()
-        require(bool(fine and (bounds[:, 0] <= bounds[:, 1]).all()), "the spread is out of range")
-        return Spread(scaler, slopes, bounds)
-
-    def _folds(self, n_training: int) -> tuple[IndexArray, ...]:
-        folds = tuple(self._integers(f"folds.{i}", (None,), 0, n_training - 1) for i in range(self._n_folds))
-        rows = np.concatenate([*folds, np.empty(0, dtype=np.int64)])
-        rising = all((np.diff(fold) > 0).all() for fold in folds)
-        require(rising and len(np.unique(rows)) == len(rows), "a row is left out twice")
-        return folds
-
-    def _networks(self, n_outputs: int, factory: NetworkFactory | None) -> tuple[nn.Module, ...]:
-        networks = []
-        for i, kind in enumerate(self._kinds):
-            prefix = f"network.{i}."
-            state = {
-                name.removeprefix(prefix): self._tensors.pop(name)
-                for name in [name for name in self._tensors if name.startswith(prefix)]
-            }
-            for name, value in state.items():
-                fine = bool(torch.isfinite(value).all()) and not bool((value.abs() > LARGEST).any())
-                require(fine, f"{prefix}{name} is not finite")
-                moment = name.endswith(("running_var", "num_batches_tracked"))
-                require(factory is not None or not moment or bool((value >= 0).all()), f"{prefix}{name} is negative")
-            networks.append(self._network(kind, state, n_outputs, factory))
-        return tuple(networks)
-
-    def _network(self, kind: Kind, state: Tensors, n_outputs: int, factory: NetworkFactory | None) -> nn.Module:
-        settings = self._settings
-        if factory is not None:
-            try:
-                network = new_network(settings, self._n, n_outputs, kind, factory).double()
-                network.load_state_dict(state)
-            except Exception as error:
-                detail = " ".join(str(error).split())[:200]
-                raise OtherNetworkError(f"{type(error).__name__}: {detail}") from error
-            return network.eval()
-        listed = [len(value) for value in (settings.n_filters, settings.order) if isinstance(value, list)]
-        n_layers = max(listed, default=settings.n_layers)
-        require(n_layers <= len(state), f"there are {n_layers} layers and {len(state)} tensors")
-        with torch.device("meta"):  # takes no memory, whatever the settings say: the tensors are those of the file
-            network = new_network(settings, self._n, n_outputs, kind).double()
-        for name, value in network.state_dict().items():
-            fits = name in state and state[name].shape == value.shape and state[name].dtype == value.dtype
-            require(fits, f"a network's {name} does not fit the settings")
-        network.load_state_dict(state, assign=True)
-        return network.eval()
-
-
-class OtherNetworkError(Exception):
-    """The network that was given is not the one that the model was fitted with."""
-
-
 def _calibration_out(calibration: Calibration) -> dict[str, Any]:
     arrays: dict[str, Any] = {
         "calibration.fold": calibration.fold.astype(np.int64),
@@ -410,67 +122,3 @@ def _parameters_out(model: BasePNN) -> dict[str, Any]:
     seed = parameters["random_state"]
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     return parameters | {"random_state": int(seed) if whole else None}
-
-
-def _parameters_in(kind: type[BasePNN], parameters: Any, own_network: bool) -> dict[str, Any]:
-    expected = set(kind._get_param_names()) - NOT_SAVED
-    require(keys(parameters) == expected, "the parameters are not those of the estimator")
-    settings_of(parameters, kind._task, own_network=own_network)
-    _refuse_odd_device(parameters["device"])
-    _truth(parameters["warm_start"], "warm_start")
-    for name, least, most in (("n_jobs", -(2**31), 2**31), ("random_state", 0, 2**32 - 1)):
-        if parameters[name] is not None:
-            _whole(parameters[name], name, least, most)
-    if not isinstance(parameters["verbose"], bool):
-        _whole(parameters["verbose"], "verbose", 0)
-    return dict(parameters)
-
-
-def _refuse_odd_device(name: str) -> None:
-    require(torch.device("cpu" if name == "auto" else name).type != "meta", "the device holds no numbers")
-
-
-def _refuse_asymmetric(matrix: FloatArray, name: str) -> FloatArray:
-    off = float(np.abs(matrix - matrix.T).max())
-    require(off <= ROUNDING * float(np.abs(matrix).max()), f"{name} is not symmetric")
-    return matrix
-
-
-def _refuse_unlike_means(fitted: Fitted) -> None:
-    """Refuse networks that run on other matrices than those that the model shows."""
-    on_theta = fitted.settings.sparse and fitted.settings.recipe == "paper"
-    shown_matrix = fitted.precision if on_theta else fitted.task_precision
-    off = np.abs(fitted.member_matrices.mean(axis=0) - shown_matrix).max()
-    require(off <= ROUNDING * np.abs(fitted.member_matrices).max(), "the networks run on other matrices")
-
-
-def _refuse_wild_predictions(fitted: Fitted) -> None:
-    """Refuse a model that has no finite prediction near the rows that it was fitted on."""
-    mean, scale = fitted.scaler.mean, fitted.scaler.scale
-    with np.errstate(all="ignore"):
-        output = fitted.mean_output(np.stack([mean, mean + scale, mean - scale]))
-        require(output.shape == (3, fitted.target.n_outputs), f"the networks' output has shape {output.shape}")
-        require(bool(np.isfinite(fitted.target.meaning(output)).all()), "its predictions are not finite")
-
-
-def _truth(value: Any, name: str) -> bool:
-    require(isinstance(value, bool), f"{name} is neither true nor false")
-    return bool(value)
-
-
-def _hash(value: Any) -> str:
-    require(re.fullmatch("[0-9a-f]{64}", text(value, "rows_hash")) is not None, "rows_hash is no hash")
-    return str(value)
-
-
-def _whole(value: Any, name: str, least: int, most: int = 2**53) -> int:
-    require(type(value) is int and least <= value <= most, f"{name} is not a whole number in its range")
-    return int(value)
-
-
-def _number(
-    value: Any, name: str, *, least: float = -math.inf, above: float = -math.inf, most: float | None = None
-) -> float:
-    require(type(value) in (int, float) and abs(value) < 1e300, f"{name} is no number")
-    require(value >= least and value > above and (most is None or value <= most), f"{name} is out of range")
-    return float(value)

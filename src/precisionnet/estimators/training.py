@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -14,14 +13,14 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 import torch
-from torch import nn
 
 from precisionnet.errors import InputError, PrecisionNetWarning
-from precisionnet.estimators.combination import kind_weights
+from precisionnet.estimators.combination import ALL_ROWS, kept_members, kind_weights
 from precisionnet.estimators.explanation import TaskEffects, task_effects
 from precisionnet.estimators.fitted import Fitted, OutOfFold, training_device
 from precisionnet.estimators.intervals import calibrate
-from precisionnet.estimators.linear_members import linear_members, linear_network
+from precisionnet.estimators.linear_members import linear_members
+from precisionnet.estimators.member_networks import NetworkFactory, new_network
 from precisionnet.estimators.preparation import TrainingData
 from precisionnet.estimators.rows import FEWEST_FOLDS, Table, left_out_rows
 from precisionnet.estimators.targets import NumberTarget
@@ -29,19 +28,11 @@ from precisionnet.joint.algorithm1 import Algorithm1, Schedule
 from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, Start, TensorRows, start_of
 from precisionnet.joint.standard import Member, Plan, StandardRecipe, trial_losses
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
-from precisionnet.kinds import BETTER_BY, SEVERAL, TRIAL, TRIAL_FOLDS, TRIED_FROM, Kind
-from precisionnet.nn import PrecisionNetwork
-from precisionnet.nn.network import seeded
+from precisionnet.kinds import BETTER_BY, SEVERAL, TRIAL, TRIAL_FOLDS, TRIED_FROM
 from precisionnet.parameters import LEARNED, Settings
 from precisionnet.precision import spectral_bound
 from precisionnet.threads import limited_threads, threads_for
 from precisionnet.types import FloatArray, IndexArray
-
-ALL_ROWS = -1
-"""In place of a fold, for a network that has left nothing out."""
-
-NetworkFactory = Callable[[int, int], nn.Module]
-"""(n_nodes, n_outputs) -> a network called as ``network(x, shift)``, x of shape (batch, nodes, 1)."""
 
 
 def train(
@@ -334,7 +325,7 @@ class TrainingRun:
         if len(kinds) == len(outputs):  # else members are alike, and count alike
             weights = weigh(outputs, y, rows.weight)
             found = self._weights_before or dict(zip(kinds, weights, strict=True))
-            fitted = _kept_members(fitted, {kind: found.get(kind, 0.0) for kind in kinds})
+            fitted = kept_members(fitted, {kind: found.get(kind, 0.0) for kind in kinds})
         meaning, calibration = target.meaning(output), None
         if isinstance(target, NumberTarget) and len(rows):
             targets = np.concatenate([data.training.y, rows.y])
@@ -366,74 +357,6 @@ class TrainingRun:
             found = fitted.outputs(rows.X[here], lambda output: output.swapaxes(0, 1), members[one])
             outputs[:, here] = found.swapaxes(0, 1)
         return rows, fold, outputs
-
-
-def _kept_members(fitted: Fitted, weights: Mapping[str, float]) -> Fitted:
-    """Return the model with its networks weighed by their kinds, and without those of no weight."""
-    kinds, folds = fitted.member_kinds, fitted.member_folds
-    n_folds = int(folds.max()) + 1
-    # Of a kind with a network for all rows that one predicts; of the others, the mean of those that left a fold out.
-    whole = {kind for kind, fold in zip(kinds, folds, strict=True) if fold == ALL_ROWS}
-    in_fold = np.array([weights[kind] * (fold != ALL_ROWS) for kind, fold in zip(kinds, folds, strict=True)])
-    predicts = [(fold == ALL_ROWS) if kind in whole else 1 / n_folds for kind, fold in zip(kinds, folds, strict=True)]
-    each = np.array([weights[kind] for kind in kinds]) * predicts
-    kept = np.flatnonzero(each + in_fold > 0)
-    return replace(
-        fitted,
-        networks=tuple(fitted.networks[i] for i in kept),
-        member_kinds=tuple(fitted.member_kinds[i] for i in kept),
-        member_folds=fitted.member_folds[kept],
-        member_weights=each[kept] / each[kept].sum(),
-        fold_weights=in_fold[kept],
-        member_matrices=fitted.member_matrices[kept],
-        task_precision=fitted.member_matrices[kept].mean(axis=0),
-    )
-
-
-def new_network(
-    settings: Settings,
-    n_nodes: int,
-    n_outputs: int,
-    kind: Kind,
-    factory: NetworkFactory | None = None,
-    seed: int = 0,
-) -> nn.Module:
-    """Return an untrained network; its first weights depend on the seed alone."""
-    if kind.linear:
-        return linear_network(n_nodes, n_outputs)
-    n_filters, order = settings.n_filters, settings.order
-    if kind.deep and isinstance(n_filters, int) and isinstance(order, int):
-        n_filters, order = [n_filters, max(n_filters // 2, 1)], [order, 1]
-    with seeded(seed):
-        if factory is None:
-            return PrecisionNetwork(
-                n_nodes,
-                n_outputs=n_outputs,
-                n_layers=settings.n_layers,
-                n_filters=n_filters,
-                order=order,
-                readout=kind.readout,
-                readout_width=settings.readout_width,
-                activation=settings.activation,
-                batch_norm=settings.batch_norm,
-            )
-        made = copy.deepcopy(factory(n_nodes, n_outputs))  # a factory may hand out the same module every time
-        if not isinstance(made, nn.Module):
-            raise InputError(f"network must return a torch.nn.Module, got {type(made).__name__}.")
-        _refuse_other_outputs(made, n_nodes, n_outputs)
-    return made
-
-
-@torch.no_grad()
-def _refuse_other_outputs(network: nn.Module, n_nodes: int, n_outputs: int) -> None:
-    """Call a foreign network once: what has another shape would be spread over the rows without a word."""
-    output = copy.deepcopy(network).float().eval()(torch.zeros(2, n_nodes, 1), torch.eye(n_nodes))
-    shape = tuple(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
-    if shape != (2, n_outputs):
-        raise InputError(
-            f"The network must map x of shape (batch, {n_nodes}, 1) and a matrix to (batch, {n_outputs}); of two rows "
-            f"it made {shape} in place of (2, {n_outputs})."
-        )
 
 
 def _refuse_other_rows(targets: Sequence[TrainingData], settings: Settings, resume: Fitted | None) -> None:
