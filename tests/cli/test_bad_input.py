@@ -82,7 +82,10 @@ def test_bad_files(precisionnet, tmp_path, name, content, sentence):
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-8"])
 def test_semicolons_and_byte_order_marks_are_read(precisionnet, table, tmp_path, encoding):
     pd.read_csv(table).drop(columns="who").to_csv(table, sep=";", index=False, encoding=encoding)
-    assert precisionnet("fit", table, "--target", "age", "--out", tmp_path / "o", "--max-epochs", 1).code == 0
+    assert (
+        precisionnet("fit", table, "--target", "age", "--out", tmp_path / "o", "--max-epochs", 1, "--n-members", 2).code
+        == 0
+    )
 
 
 def test_ids_that_do_not_match(precisionnet, table, tmp_path):
@@ -143,7 +146,9 @@ def test_bad_options(precisionnet, table, tmp_path, options, sentence):
 def test_fewer_rows_than_columns_goes_on_with_a_note(precisionnet, tmp_path):
     rng = np.random.default_rng(0)
     pd.DataFrame(rng.normal(size=(20, 31))).rename(columns={30: "age"}).to_csv(tmp_path / "t.csv", index=False)
-    done = precisionnet("fit", tmp_path / "t.csv", "--target", "age", "--out", tmp_path / "o", "--max-epochs", 1)
+    done = precisionnet(
+        "fit", tmp_path / "t.csv", "--target", "age", "--out", tmp_path / "o", "--max-epochs", 1, "--n-members", 2
+    )
     assert done.code == 0
     assert "16 training rows for 30 columns" in done.sentence
 
@@ -152,7 +157,7 @@ def test_outputs_that_cannot_be_written(precisionnet, table, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
     (tmp_path / "file").write_text("")
-    fit = ("fit", table, "--target", "age", "--id", "who", "--max-epochs", 1, "--out")
+    fit = ("fit", table, "--target", "age", "--id", "who", "--max-epochs", 1, "--n-members", 2, "--out")
     refused(precisionnet(*fit, tmp_path / "mine"), "'.*mine': the folder holds files")
     refused(precisionnet(*fit, tmp_path / "file"), "it is a file")
     refused(precisionnet(*fit, tmp_path / "file" / "below"), "Cannot write to")
@@ -172,7 +177,9 @@ def test_outputs_that_cannot_be_written(precisionnet, table, tmp_path):
 
 def test_bad_predictions(precisionnet, table, tmp_path):
     assert (
-        precisionnet("fit", table, "--target", "age", "--id", "who", "--out", tmp_path / "o", "--max-epochs", 1).code
+        precisionnet(
+            "fit", table, "--target", "age", "--id", "who", "--out", tmp_path / "o", "--max-epochs", 1, "--n-members", 2
+        ).code
         == 0
     )
     refused(precisionnet("predict", tmp_path / "nowhere", table), "does not exist: pass the folder")
@@ -222,7 +229,18 @@ def test_a_link_to_a_folder_is_followed_and_kept(precisionnet, table, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "scratch")
     for _ in range(2):
         done = precisionnet(
-            "fit", table, "--target", "age", "--id", "who", "--max-epochs", 1, "--out", tmp_path / "link"
+            "fit",
+            table,
+            "--target",
+            "age",
+            "--id",
+            "who",
+            "--max-epochs",
+            1,
+            "--n-members",
+            2,
+            "--out",
+            tmp_path / "link",
         )
         assert done.code == 0, done.err
     assert (tmp_path / "link").is_symlink()
@@ -239,14 +257,16 @@ def test_two_columns_of_one_name_in_a_workbook(precisionnet, table, tmp_path):
 def test_names_with_delimiters_and_line_breaks_are_read(precisionnet, table, tmp_path):
     frame = pd.read_csv(table).rename(columns={"x0": "a,b,c,d,e,f,g,h,i,j,k,l", "x1": "two\nlines"})
     frame.to_csv(table, sep=";", index=False)
-    done = precisionnet("fit", table, "--target", "age", "--id", "who", "--max-epochs", 1, "--out", tmp_path / "o")
+    done = precisionnet(
+        "fit", table, "--target", "age", "--id", "who", "--max-epochs", 1, "--n-members", 2, "--out", tmp_path / "o"
+    )
     assert done.code == 0, done.err
 
 
 @pytest.mark.parametrize("name", ["true", "predicted", "predicted_age"])
 def test_an_id_with_the_name_of_an_output_column_survives(precisionnet, table, tmp_path, name):
     pd.read_csv(table).rename(columns={"who": name}).to_csv(table, index=False)
-    fit = ("fit", table, "--target", "age", "--id", name, "--max-epochs", 1, "--out", tmp_path / "o")
+    fit = ("fit", table, "--target", "age", "--id", name, "--max-epochs", 1, "--n-members", 2, "--out", tmp_path / "o")
     assert precisionnet(*fit).code == 0
     written = pd.read_csv(tmp_path / "o" / "predictions.csv")
     assert written.shape[1] == 3
@@ -258,7 +278,9 @@ def test_an_id_with_the_name_of_an_output_column_survives(precisionnet, table, t
 def test_labels_are_stripped_and_repeated_ids_are_said(precisionnet, table, tmp_path):
     frame = pd.read_csv(table).assign(age=["a", " a", "b", "b "] * 30, who=np.arange(120) // 2)
     frame.to_csv(table, index=False)
-    done = precisionnet("fit", table, "--target", "age", "--id", "who", "--max-epochs", 1, "--out", tmp_path / "o")
+    done = precisionnet(
+        "fit", table, "--target", "age", "--id", "who", "--max-epochs", 1, "--n-members", 2, "--out", tmp_path / "o"
+    )
     assert done.code == 0, done.err
     assert "Ids repeat" in done.sentence
     assert "Classes: 'a', 'b'" in precisionnet("show", tmp_path / "o").out
@@ -277,7 +299,21 @@ def test_a_class_that_is_held_out_whole_is_named(precisionnet, table, tmp_path):
     frame = pd.read_csv(table).assign(age=["a", "b"] * 60, who=np.arange(120) // 10)
     frame.loc[frame.who == 3, "age"] = "rare"
     frame.to_csv(table, index=False)
-    fit = ("fit", table, "--target", "age", "--id", "who", "--max-epochs", 1, "--out", tmp_path / "o", "--seed")
+    fit = (
+        "fit",
+        table,
+        "--target",
+        "age",
+        "--id",
+        "who",
+        "--max-epochs",
+        1,
+        "--n-members",
+        2,
+        "--out",
+        tmp_path / "o",
+        "--seed",
+    )
     data = load_table(table, target="age", id="who")
     lost = [seed for seed in range(20) if "rare" in set(data.split((0.8, 0.0, 0.2), seed).test.y)]
     assert 0 < len(lost) < 20

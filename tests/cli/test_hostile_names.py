@@ -18,7 +18,7 @@ import pytest
 from precisionnet.cli import console
 from precisionnet.errors import did_you_mean, printable, shown, some
 
-QUICK = ("--max-epochs", "1")
+QUICK = ("--max-epochs", "1", "--n-members", "2")
 LONG = "q" * 10_000
 COLUMNS = [
     "<script>alert(1)</script>",

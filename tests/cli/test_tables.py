@@ -12,7 +12,7 @@ from precisionnet.datasets.neuro.regions import DESIKAN
 from tests.datasets.test_loaders import adni
 
 N = 40
-QUICK = ("--max-epochs", 1)
+QUICK = ("--max-epochs", 1, "--n-members", 2)
 
 
 def tables(folder, measure="thickness", shift=0.0, scale=1.0, name="", extra=None):
