@@ -18,6 +18,10 @@ together, instead of fighting for it: that is what makes the following repeatabl
 - **Products**: H = sym(E[(g - E g) x'] P^-1), the mean curvature of f along the columns themselves. It repeats less
   well than M, but does not pass a strong edge on to its neighbours as M does, so it is what edges are tested by.
 
+A model's own nodes and edges (``task_nodes_``, ``task_graph_``) have slopes taken around the rows, one standard
+deviation away: those of f smoothed by as much, E[g(x + e)]. Stein's lemma holds for them as well, with x in place of
+x + e, and what a network bends at single rows repeats less than what it does around them.
+
 All are in the target's units. Nodes and edges are the first two orders of the Hermite expansion of f in u:
 Var f = sum_i omega_i^2 + sum_{i<j} M_ij^2 + 1/2 sum_i M_ii^2 + higher orders, for Gaussian columns. P is shrunk towards
 the identity by the oracle approximating rule, so that it can be inverted for any number of rows.
@@ -31,6 +35,7 @@ the networks only borrow from a correlated column is given back to the column th
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -51,6 +56,8 @@ MOST_ROWS = 4096
 ROWS_PER_COLUMN = 2
 """From which on correlations are inverted as they are."""
 TINY = float(np.finfo(np.float64).tiny)
+AROUND, PAIRS = 1.0, 2
+"""How far from a row a model's slopes are taken, in standard deviations, and how many pairs of places there are."""
 POINTS = 8
 """Places on the line from the mean to a row at which gradients are taken (Gauss and Legendre's)."""
 
@@ -74,10 +81,13 @@ class TaskEffects:
     products: FloatArray
 
 
-def task_effects(fitted: Fitted, X: FloatArray, weight: FloatArray | None = None) -> TaskEffects:
+def task_effects(
+    fitted: Fitted, X: FloatArray, weight: FloatArray | None = None, *, around: float = 0.0
+) -> TaskEffects:
     """Read nodes and edges of the task off the fitted networks.
 
-    ``X`` are rows in the table's units without missing values, ``weight`` how often each counts.
+    ``X`` are rows in the table's units without missing values, ``weight`` how often each counts; ``around`` is how far
+    from a row its slopes are taken, in the columns' standard deviations.
     """
     weight = np.ones(len(X)) if weight is None else weight
     if len(X) > MOST_ROWS:
@@ -94,8 +104,9 @@ def task_effects(fitted: Fitted, X: FloatArray, weight: FloatArray | None = None
     x = np.asarray((x - share @ x) / deviation, dtype=np.float64)
     mean: FloatArray = np.zeros((1, len(correlation)))
     moment: FloatArray = np.zeros((1, *correlation.shape))
-    for rows, slopes in _mean_gradients(fitted, fitted.scaler.transform(X)):
-        gradient: FloatArray = slopes * deviation  # (outputs, rows, nodes)
+    places = list(_places(fitted.scaler.transform(X), around * deviation))
+    for rows, slopes in itertools.chain.from_iterable(_mean_gradients(fitted, one) for one in places):
+        gradient: FloatArray = slopes * (deviation / len(places))  # (outputs, rows, nodes)
         mean = mean + np.asarray(share[rows] @ gradient)
         moment = moment + gradient.transpose(0, 2, 1) @ (share[rows, None] * x[rows])
     nodes = mean @ root
@@ -105,6 +116,18 @@ def task_effects(fitted: Fitted, X: FloatArray, weight: FloatArray | None = None
     pairs = moment @ sample_precision(shrink(correlation, 0.0 if enough else shrinkage))
     several = len(nodes) > 1  # classes: the size over all of them
     return TaskEffects(np.sqrt(np.mean(nodes**2, axis=0)) if several else nodes[0], _as_graph(edges), _as_graph(pairs))
+
+
+def _places(x: FloatArray, distance: FloatArray) -> Iterator[FloatArray]:
+    """Yield where slopes are taken: at the rows, or on both sides of them, so that slopes that grow evenly stay."""
+    if not distance.any():
+        yield x
+        return
+    rng = np.random.default_rng(0)
+    for _ in range(PAIRS):
+        step = distance * rng.standard_normal(x.shape)
+        yield x + step
+        yield x - step
 
 
 def _as_graph(matrices: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ import torch
 
 from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.combination import ALL_ROWS, kept_members, kind_weights
-from precisionnet.estimators.explanation import TaskEffects, task_effects
+from precisionnet.estimators.explanation import AROUND, TaskEffects, task_effects
 from precisionnet.estimators.fitted import Fitted, OutOfFold, training_device
 from precisionnet.estimators.intervals import calibrate
 from precisionnet.estimators.linear_members import linear_members
@@ -160,7 +160,7 @@ class TrainingRun:
         data = self._data
         with limited_threads(self.n_threads):
             fitted = self._weighed(self._model(0))
-            effects = task_effects(fitted, data.training.X, data.training.weight)
+            effects = task_effects(fitted, data.training.X, data.training.weight, around=AROUND)
             return replace(fitted, task_nodes=effects.nodes, task_graph=effects.edges)
 
     def effects(self) -> list[TaskEffects]:
