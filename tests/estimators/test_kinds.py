@@ -90,7 +90,7 @@ class TestLinearMembers:
         target = NumberTarget(Scaler(np.asarray(y.mean()), np.asarray(y.std())), "absolute")
         folds = np.array_split(np.arange(len(X)), 3)
         networks = linear_members(X, y, np.ones(len(X)), folds, target)
-        assert len(networks) == 4
+        assert len(networks) == 4  # one for all rows, too
         scaler = StandardScaler().fit(X)
         for network, fold in zip(networks, [*folds, []], strict=True):
             rows = np.setdiff1d(np.arange(len(X)), fold)
@@ -167,6 +167,23 @@ class TestEnsemble:
         assert np.isfinite(model.oob_prediction_).all()
         rows = np.concatenate(model.fitted.folds)
         assert len(np.unique(rows)) == len(rows) == len(X)
+
+    def test_a_row_out_of_fold_is_predicted_by_its_fold_as_new_rows_are(self, fitted):
+        """Errors that intervals are calibrated on are those of the predictor that intervals are made with."""
+        model, X, _ = fitted
+        found = model.fitted
+        said = found.outputs(X, lambda output: found.target.meaning(found.fold_outputs(output)).T)
+        order = np.lexsort(X.T[::-1])
+        fold = np.empty(len(X), dtype=int)
+        for number, rows in enumerate(found.folds):
+            fold[order[rows]] = number
+        np.testing.assert_allclose(said[np.arange(len(X)), fold], model.oob_prediction_, rtol=1e-9)
+
+    def test_the_paper_s_network_keeps_its_own_matrix(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(30, 3))
+        model = PNNRegressor(recipe="paper", predict_on="sparse", max_epochs=3, random_state=0).fit(X, X[:, 0])
+        assert np.abs(model.task_precision_ - model.precision_).max() > 0
 
     def test_contributions_add_up(self, fitted):
         model, X, _ = fitted

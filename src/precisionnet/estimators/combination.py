@@ -11,7 +11,7 @@ than the one that a few rows happened to favour.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -90,16 +90,31 @@ def _lowest_loss(outputs: Tensor, y: Tensor, counts: Tensor, loss: Loss) -> Floa
     return best.numpy()
 
 
-def kept_members(fitted: Fitted, weights: Mapping[str, float]) -> Fitted:
-    """Return the model with its networks weighed by their kinds, and without those of no weight."""
-    kinds, folds = fitted.member_kinds, fitted.member_folds
-    n_folds = int(folds.max()) + 1
+def kept_members(fitted: Fitted, weights: FloatArray, fold_weights: FloatArray) -> Fitted:
+    """Return the model with its networks weighed by their kinds, and without kinds that count nowhere.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        With networks of all kinds.
+    weights : ndarray of shape (n_kinds,)
+        Of the kinds in the prediction.
+    fold_weights : ndarray of shape (n_folds, n_kinds)
+        The same for the prediction of rows in a fold, found without them.
+
+    Returns
+    -------
+    Fitted
+        With the networks that stay.
+    """
+    names = list(dict.fromkeys(fitted.member_kinds))
+    kind = np.array([names.index(name) for name in fitted.member_kinds])
+    for_all = fitted.member_folds == ALL_ROWS
     # Of a kind with a network for all rows that one predicts; of the others, the mean of those that left a fold out.
-    whole = {kind for kind, fold in zip(kinds, folds, strict=True) if fold == ALL_ROWS}
-    in_fold = np.array([weights[kind] * (fold != ALL_ROWS) for kind, fold in zip(kinds, folds, strict=True)])
-    predicts = [(fold == ALL_ROWS) if kind in whole else 1 / n_folds for kind, fold in zip(kinds, folds, strict=True)]
-    each = np.array([weights[kind] for kind in kinds]) * predicts
-    kept = np.flatnonzero(each + in_fold > 0)
+    whole = np.isin(kind, kind[for_all])
+    each = weights[kind] * np.where(whole, for_all, 1.0 / len(fold_weights))
+    in_fold = np.where(for_all, 0.0, fold_weights[fitted.member_folds, kind])
+    kept = np.flatnonzero(np.isin(kind, kind[each + in_fold > 0]))
     return replace(
         fitted,
         networks=tuple(fitted.networks[i] for i in kept),

@@ -232,7 +232,7 @@ class Fitted:
         kinds = dict.fromkeys(self.member_kinds, 0.0)
         for kind, weight in zip(self.member_kinds, self.member_weights, strict=True):
             kinds[kind] += float(weight)
-        return kinds
+        return {kind: weight for kind, weight in kinds.items() if weight}
 
 
 def training_device(name: str) -> torch.device:

@@ -2,8 +2,8 @@ r"""The linear members of an ensemble: networks whose filters have degree 0, wit
 
 Such a network is f(x) = w'x + b with a weight for every node. Its best weights need no gradient steps: they are the
 ridge regression of the target, and of classes the penalised logistic regression. One network is solved for every fold,
-on the rows outside it; the penalty is the one whose networks lose least on the rows inside. With that penalty one more
-is solved on all rows, which is cheap, and predicts.
+on the rows outside it; its penalty is the one that loses least on the rows of the other folds. One more is solved on
+all rows, which is cheap, with the penalty that loses least on all folds: it predicts.
 """
 
 from __future__ import annotations
@@ -67,14 +67,15 @@ def linear_members(
             return []
         else:
             paths.append(_logistic_path(standard[rows], y[rows], weight[rows]))
-    losses = np.zeros(len(paths[0]))
-    for path, fold in zip(paths, folds, strict=False):  # the last one has left nothing out
+    losses = np.zeros((len(paths), len(paths[0])))  # the last one has left nothing out
+    for place, fold in enumerate(folds):
         left = torch.from_numpy(fold)
-        for i, (coefficients, constant) in enumerate(path if len(fold) else []):
+        for i, (coefficients, constant) in enumerate(paths[place] if len(fold) else []):
             output = torch.from_numpy(standard[fold] @ coefficients.T + constant)
-            losses[i] += float(target.task_loss(output, known[left], counts[left])) * float(weight[fold].sum())
-    best = int(np.argmin(losses)) if losses.any() else len(losses) // 2
-    return [_network(*path[best], scaler) for path in paths]
+            losses[place, i] = float(target.task_loss(output, known[left], counts[left])) * float(weight[fold].sum())
+    elsewhere = losses.sum(axis=0) - losses  # by the other folds: a fold's rows have no say in their own prediction
+    best = np.where(elsewhere.any(axis=1), elsewhere.argmin(axis=1), losses.shape[1] // 2)
+    return [_network(*path[int(i)], scaler) for path, i in zip(paths, best, strict=True)]
 
 
 def _network(coefficients: FloatArray, constant: FloatArray, scaler: Scaler) -> nn.Module:

@@ -127,6 +127,8 @@ def _checked(model: BasePNN) -> BasePNN:
         raise InputError('A sparsity curve is for method="joint" with recipe="standard": set both.')
     if model.random_state is None or not isinstance(model.random_state, int | np.integer):
         model = clone(model).set_params(random_state=0)  # every point must deal the rows to the members alike
+    if settings.readout == "several":  # a linear member has no graph, and would hide what edges are worth
+        model = clone(model).set_params(readout="both")
     return model
 
 

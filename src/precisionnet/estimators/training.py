@@ -316,16 +316,19 @@ class TrainingRun:
         rows, fold, outputs = self._unseen(fitted)
         weigh = partial(kind_weights, loss=target.task_loss)
         y = target.tensor(rows.y)
+        weights = weigh(outputs, y, rows.weight)
+        fold_weights = np.tile(weights, (max(len(self._folds), 1), 1))
         output = np.empty(outputs.shape[1:])
         for one in np.unique(fold):
             here, others = fold == one, np.flatnonzero(fold != one)
-            weights = weigh(outputs[:, others], y[torch.from_numpy(others)], rows.weight[others])
-            output[here] = np.tensordot(weights, outputs[:, here], axes=1)
-        kinds = list(dict.fromkeys(fitted.member_kinds))
-        if len(kinds) == len(outputs):  # else members are alike, and count alike
-            weights = weigh(outputs, y, rows.weight)
-            found = self._weights_before or dict(zip(kinds, weights, strict=True))
-            fitted = kept_members(fitted, {kind: found.get(kind, 0.0) for kind in kinds})
+            fold_weights[one] = weigh(outputs[:, others], y[torch.from_numpy(others)], rows.weight[others])
+            output[here] = np.tensordot(fold_weights[one], outputs[:, here], axes=1)
+        if self._settings.readout == "several":  # else members are alike, and count alike
+            if self._weights_before:
+                kinds = dict.fromkeys(fitted.member_kinds)
+                weights = np.array([self._weights_before.get(kind, 0.0) for kind in kinds])
+                fold_weights = np.tile(weights, (len(fold_weights), 1))
+            fitted = kept_members(fitted, weights, fold_weights)
         meaning, calibration = target.meaning(output), None
         if isinstance(target, NumberTarget) and len(rows):
             targets = np.concatenate([data.training.y, rows.y])
