@@ -88,7 +88,7 @@ def ctrl_c_later() -> Iterator[None]:
 
 
 def _replace_default() -> bool:
-    """Set our handler in the place of Python's; one of somebody else stays, and only the main thread can set one."""
+    """Replace Python's own handler, in the main thread alone; a handler that the user has set stays."""
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return False

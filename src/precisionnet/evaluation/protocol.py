@@ -105,8 +105,8 @@ def leave_groups_out(data: Dataset, seed: int, *, task: TaskName, n_folds: int =
 
     The largest group goes first, each to the fold with the fewest rows. The rows of all other groups are split 4 : 1
     into those to learn from and those to choose by, alike in target: with four folds 60 % of all rows are learnt from,
-    as in an ordinary split, so that what differs is the shift and not the number of rows. Somebody with rows on both
-    sides of the line is tested, and not learnt from.
+    as in an ordinary split, so that what differs is the shift and not the number of rows. A person with rows in
+    several groups is tested, and not learnt from.
     """
     if data.site is None:
         raise InputError("There are no groups to leave out: name the column that says which group a row belongs to.")

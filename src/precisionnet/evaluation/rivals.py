@@ -3,7 +3,7 @@
     pip install 'precisionnet[rivals]'
 
 They are no part of a comparison until they are named, and one that cannot run here is skipped with the reason
-(``why_not``). Nothing is downloaded: TabICL predicts with weights somebody else trained, and runs only where the
+(``why_not``). Nothing is downloaded: TabICL predicts with weights that its authors trained, and runs only where the
 environment variable ``PRECISIONNET_TABICL`` names the file with them (its authors publish one for numbers and one for
 classes; name the one for the task, or both, separated by the system's path separator).
 
