@@ -97,9 +97,14 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), (page.name, target)
 
 
+def told() -> str:
+    """README and the page of results: together they hold every table that is tied to rows."""
+    return "\n\n".join((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/results.md"))
+
+
 def test_speeds_in_the_readme_are_the_committed_rows():
     rows = pd.read_csv(ROOT / "results" / "precision_bench.csv").set_index(["problem", "n", "solver"])
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = told()
 
     def times_slower(n: int, solver: str) -> str:
         if ("sparse_rule", n, solver) not in rows.index:
@@ -115,7 +120,7 @@ def test_speeds_in_the_readme_are_the_committed_rows():
 
 def test_results_in_the_readme_are_the_committed_rows():
     rows = pd.read_csv(ROOT / "results" / "abide_defaults.csv")
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = told()
     for method, group in rows.groupby("method"):
         row = next(line for line in text.splitlines() if line.startswith(f"| {method} "))
         assert f"{group.mae_years.mean():.2f} ± {group.mae_years.std():.2f}" in row
@@ -127,7 +132,7 @@ def test_results_in_the_readme_are_the_committed_rows():
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_accuracy_in_the_readme_is_that_of_the_committed_rows(folder, column, ending):
     summary = pd.read_csv(ROOT / "results" / "accuracy" / f"{folder}{ending}" / "summary.csv")
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = told()
     part = text.split(f"<!-- results/accuracy{ending} -->")[1].split("\n\n")[0]
     rows = {line.split(" | ")[0].strip("| *"): line.strip("| ").split(" | ")[1:] for line in part.splitlines()}
     for row in summary[summary["metric"] == "mae"].itertuples():
@@ -141,7 +146,7 @@ NAMES = {"joint_mean": "Joint, mean readout", "joint_mlp": "Joint, flat readout"
 
 
 def test_other_accuracies_in_the_readme_are_the_committed_rows():
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    text = " ".join(told().split())
     folder = ROOT / "results" / "accuracy"
     single = pd.read_csv(folder / "mean_readout.csv").groupby(["cohort", "method"])["mae"].mean()
     for cohort in ("abide", "ants"):
@@ -157,7 +162,7 @@ def test_other_accuracies_in_the_readme_are_the_committed_rows():
 
 
 def test_classes_in_the_readme_are_the_committed_rows():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = told()
     rows = pd.read_csv(ROOT / "results" / "accuracy" / "classes.csv")
     for (table, measure), line in CLASS_LINES.items():
         values = rows[rows["table"] == table].pivot_table(index="split", columns="method", values=measure)
@@ -176,7 +181,7 @@ CLASS_LINES = {
 
 
 def test_figures_on_data_in_the_readme_are_the_committed_rows():
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    text = " ".join(told().split())
     sites = (
         pd.read_csv(ROOT / "results" / "abide_sites.csv")
         .groupby("preparation")[["site_accuracy", "ridge_mae_years"]]
@@ -201,8 +206,8 @@ def spread(values: pd.Series) -> str:
 
 
 def test_cohorts_in_the_readme_are_the_committed_rows():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    abide, ants = (experiment(name).set_index("method") for name in ("abide", "ants"))
+    text = told()
+    abide, ants = (experiment(f"{name}/flattened").set_index("method") for name in ("abide", "ants"))
     assert len(abide) == len(ants) == 55
     for method in METHODS_OF_A_COMPARISON:
         paper = TABLE_1["abide"].get(method, {}).get("mae", "–")
@@ -212,9 +217,10 @@ def test_cohorts_in_the_readme_are_the_committed_rows():
         assert f"| {METHODS[method].label} | {' | '.join(cells)} |" in text
 
 
-def test_synthetic_figures_in_the_readme_are_the_committed_rows():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = experiment("synthetic")
+@pytest.mark.parametrize("reading", ["paper", "flattened"])
+def test_synthetic_figures_are_the_committed_rows(reading):
+    text = told().split(f"<!-- results/synthetic/{reading} -->")[1].split("\n\n")[0]
+    rows = experiment(f"synthetic/{reading}")
     names = ["joint", "naive", "glasso", "sample", "ridge"]
     for sparsity, group in rows.groupby("sparsity"):
         means = group.groupby("method")
@@ -225,20 +231,29 @@ def test_synthetic_figures_in_the_readme_are_the_committed_rows():
 
 
 def test_slopes_in_the_readme_are_the_committed_rows():
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    text = " ".join(told().split())
     slopes = pd.read_csv(ROOT / "results" / "theorem" / "summary.csv").set_index(["vary", "series"])["slope"]
     for key in (("n_samples", "glasso"), ("sparsity", "glasso"), ("n_features", "glasso"), ("nuclear_distance", "one")):
         assert f"{slopes[key]:+.2f}" in text
 
 
 def test_times_of_the_grid_in_the_readme_are_the_committed_rows():
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    text = " ".join(told().split())
     for row in pd.read_csv(ROOT / "results" / "grid_bench.csv").itertuples():
         assert f"{row.times_faster:.1f} times" in text
 
 
 @pytest.mark.parametrize(
-    "name", ["abide", "ants", "synthetic", "theorem", *(f"accuracy/{c}{e}" for c in ("abide", "ants") for e in ENDINGS)]
+    "name",
+    [
+        "abide/flattened",
+        "ants/flattened",
+        "stability",
+        "synthetic/flattened",
+        "synthetic/paper",
+        "theorem",
+        *(f"accuracy/{c}{e}" for c in ("abide", "ants") for e in ENDINGS),
+    ],
 )
 def test_committed_summaries_are_made_from_the_committed_rows(name):
     """To the digits that every processor computes alike."""
@@ -253,7 +268,7 @@ def test_committed_summaries_are_made_from_the_committed_rows(name):
 def test_a_committed_folder_makes_its_page(tmp_path):
     from precisionnet.report.experiment_page import write_results
 
-    shutil.copytree(ROOT / "results" / "abide", tmp_path / "abide")
+    shutil.copytree(ROOT / "results" / "abide" / "flattened", tmp_path / "abide")
     outcome = write_results(tmp_path / "abide")
     assert (tmp_path / "abide" / "index.html").read_text(encoding="utf-8") == outcome.html
     assert (tmp_path / "abide" / "figure-repeats.svg").exists()

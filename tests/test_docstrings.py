@@ -19,6 +19,7 @@ PACKAGES = (
     "precisionnet.datasets",
     "precisionnet.preprocessing",
     "precisionnet.evidence",
+    "precisionnet.gap",
     "precisionnet.evaluation",
     "precisionnet.paper",
     "precisionnet.runner",

@@ -411,6 +411,19 @@ def test_slopes_on_the_page_are_fitted_to_the_rows(theorem, with_figures):
     assert "theorem's slope -0.5" in labels
 
 
+def test_bounds_and_errata_stand_on_the_page_of_the_theorem(theorem):
+    head, rows = theorem
+    html = build_page(head, rows).html
+    assert "Errata of the text and the proof" in html
+    assert "gamma tr((Θ_0 - Θ_task)(Θ - Θ_0))" in html
+    older = [{key: value for key, value in row.items() if not key.endswith("_bound")} for row in rows]
+    assert "beside a linear one" not in build_page(head, older).html
+    bounded = [row | {"vary": "nuclear_distance", "method": "anchored", "nuclear_distance": 1.0, "direction": "one",
+                      "frobenius_distance": 1.0, "sharper_bound": 9.0, "linear_bound": 18.0, "paper_bound": 99.0}
+               for row in rows]  # fmt: skip
+    assert "beside a linear one" in build_page(head, bounded).html
+
+
 def test_the_summary_of_slopes_has_numbers_alone(theorem):
     _, rows = theorem
     table = slopes_summary(rows)

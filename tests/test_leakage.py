@@ -1,4 +1,4 @@
-"""Nothing of the held-out rows reaches a fit, from the split to the scores."""
+"""Nothing of the rows that are predicted reaches the models that predict them, from the folds to the scores."""
 
 from __future__ import annotations
 
@@ -9,26 +9,30 @@ import pandas as pd
 import pytest
 
 from precisionnet.datasets import Dataset, fetch_abide
-from precisionnet.evaluation import measure
+from precisionnet.evaluation import measure, people_folds
 from precisionnet.parameters import RECIPES
-from tests.estimators.test_fit import same_fit
 from tests.recipes import both_recipes
 
 
 @both_recipes
 @pytest.mark.parametrize("missing", ["error", "median"])
-def test_changing_held_out_features_changes_no_fitted_number(gaussian, missing, quick):
-    quick = {name: value for name, value in quick.items() if name != "random_state"}  # measure has a seed
+def test_changing_a_fold_changes_no_prediction_of_a_row_in_it(gaussian, missing, quick):
+    """One row of a fold stays as it is; the columns and the target of the others may be anything."""
+    quick = {name: value for name, value in quick.items() if name != "random_state"} | {"missing": missing}
     data = Dataset(gaussian.X.copy(), gaussian.y)
     if missing == "median":
         data.X.iloc[::7, 2] = np.nan
-    before = measure(data, "regression", {**quick, "missing": missing})
-    X = data.X.copy()
-    X.iloc[before.test] = X.iloc[np.random.default_rng(0).permutation(before.test)].to_numpy() * 10 + 3
-    after = measure(replace(data, X=X), "regression", {**quick, "missing": missing})
-    np.testing.assert_array_equal(before.test, after.test)
-    assert same_fit(before.model, after.model)
-    assert not np.array_equal(before.predictions.predicted, after.predictions.predicted)
+    folds = people_folds(data, "regression", 2, seed=0)
+    kept, *others = np.flatnonzero(folds.fold == 0)
+    X, y = data.X.copy(), data.y.copy()
+    X.iloc[others] = X.iloc[np.random.default_rng(0).permutation(others)].to_numpy() * 10 + 3
+    y.iloc[others] = 100.0 - 5.0 * y.iloc[others]
+    before, after = (measure(one, "regression", quick, folds=folds) for one in (data, replace(data, X=X, y=y)))
+    assert before.folds.tested[kept] == kept
+    for name in before.predictions:
+        first, second = (result.predictions[name].predicted for result in (before, after))
+        assert first[kept] == second[kept], name
+        assert not np.array_equal(first, second)
 
 
 def two_scans_a_person(seed: int) -> Dataset:
@@ -46,7 +50,7 @@ def two_scans_a_person(seed: int) -> Dataset:
 def test_a_person_seen_twice_gives_nothing_away(few):
     def correlation(data: Dataset, seed: int) -> float:
         result = measure(data, "regression", few, seed=seed)
-        return float(np.corrcoef(result.predictions.predicted, result.y_test)[0, 1])
+        return float(np.corrcoef(result.predictions["joint"].predicted, result.y)[0, 1])
 
     guarded = [correlation(two_scans_a_person(seed), seed) for seed in range(4)]
     blind = [correlation(replace(two_scans_a_person(seed), groups=None), seed) for seed in range(4)]

@@ -11,10 +11,10 @@ import pytest
 
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
-from precisionnet.evaluation import measure
+from precisionnet.evaluation import group_folds, measure, time_folds
 from precisionnet.evidence import edge_inference
 from precisionnet.parameters import PARAMETERS
-from precisionnet.report import render, verdict
+from precisionnet.report import how_tested, render, score_lines, verdict
 from tests.pictures import blank_pictures, with_pictures
 
 __all__ = ["blank_pictures", "with_pictures"]
@@ -75,14 +75,22 @@ def test_page_is_well_formed_and_needs_no_network(page):
 
 def test_page_shows_everything(result, page):
     assert page.count("<svg") == (6 if result.task == "regression" else 7)
-    for word in ("Result on held-out rows", "Edge table", "Spectrum", "Frequency responses", "Training", "table.csv"):
+    for word in (
+        "Result on rows not learned from",
+        "Edge table",
+        "Spectrum",
+        "Frequency responses",
+        "Training",
+        "table.csv",
+    ):
         assert word in page
     for parameter in PARAMETERS:
         assert f"<code>{parameter.name}</code>" in page
     strongest = result.model.to_edge_frame().iloc[0]
     assert f"{strongest.partial_correlation:+.3f}" in page
-    for value in result.scores.iloc[0]:
-        assert f"{value:.3f}" in page
+    for line in score_lines(result)[1].values():
+        for value in line:
+            assert f">{value}</td>" in page
 
 
 def test_page_shows_the_values_the_fit_ran_with_and_whose_they_are(result, page):
@@ -114,9 +122,10 @@ def test_the_same_fit_gives_the_same_page(result, page, with_pictures):
 def test_verdict_takes_its_numbers_from_the_table(result):
     sentence = verdict(result)
     first = result.scores.iloc[0, 0]
-    shown = f"{first:.3g}" if result.task == "regression" else f"{first:.1%}"
+    shown = f"{first:.3g}" if result.task == "regression" else f"{100 * first:.1f} %"
     assert shown in sentence
-    assert "24 rows" in sentence
+    assert "95 % interval" in sentence
+    assert "120 rows" in how_tested(result)
 
 
 def test_an_empty_graph_still_makes_a_page(gaussian):
@@ -178,3 +187,14 @@ def without_a_graph(X):
     """The same columns without a graph."""
     rng = np.random.default_rng(5)
     return X.apply(lambda column: rng.permutation(column))
+
+
+@pytest.mark.parametrize(("kind", "words"), [("groups", "a 'site' that it has not seen"), ("time", "later by 'site'")])
+def test_the_page_says_how_it_was_tested_and_what_the_other_error_is(gaussian, kind, words):
+    site = pd.Series(np.arange(120) % 6, name="site")
+    folds = (group_folds if kind == "groups" else time_folds)(gaussian, site, "regression", n_folds=2)
+    result = measure(gaussian, "regression", {"max_epochs": 1, "n_members": 4}, folds=folds)
+    page = render(result, "t", "d")
+    assert words.replace("'", "&#39;") in page
+    assert f"(out of bag), its mean absolute error is {result.model.oob_mae_:.3g}" in page
+    assert "out of bag" not in render(measure(gaussian, "regression", {"max_epochs": 1, "n_members": 4}), "t", "d")

@@ -1,4 +1,4 @@
-"""Age from cortical thickness on ABIDE: every method with the paper's recipe, ten splits, one row a fit.
+"""Age from cortical thickness on ABIDE: every method with the paper's recipe in the flattened reading, ten splits.
 
     make results        (needs PRECISIONNET_DATA; about five minutes on one core)
 
@@ -16,11 +16,13 @@ from rich.progress import track
 from precisionnet import PNNRegressor
 from precisionnet.datasets import fetch_abide
 from precisionnet.evaluation.baselines import tuned_baseline
+from precisionnet.paper.readings import CONVENTIONS
 from precisionnet.versions import versions
 
 ROOT = Path(__file__).parents[1]
 SPLITS = 10
 METHODS = ("joint", "naive", "glasso", "sample", "vnn")
+FLATTENED = CONVENTIONS["flattened"]
 
 
 def main() -> None:
@@ -34,7 +36,9 @@ def main() -> None:
         for name in (*METHODS, "ridge", "median"):
             started = time.perf_counter()
             if name in METHODS:
-                model = PNNRegressor(name, recipe="paper", random_state=split).fit(X.iloc[seen], y.iloc[seen])
+                model = PNNRegressor(name, recipe="paper", **FLATTENED, random_state=split).fit(
+                    X.iloc[seen], y.iloc[seen]
+                )
             else:
                 model = tuned_baseline(name, abide.take(seen), "regression", split)
             seconds = time.perf_counter() - started

@@ -8,8 +8,9 @@ Made by `make docs` from `src/precisionnet/parameter_table.py`, which the estima
 the command line write `--n-layers 2` for `n_layers=2`, `--no-standardize` for `standardize=False`.
 
 There are two recipes: `recipe="standard"`, found by measurement, and `recipe="paper"`, Algorithm 1 with the paper's
-values where it has them. Where they differ, both values are here, and the parameter is `None` until you set it: what
-you set holds in either recipe. `model.settings` has every value that a fit runs with.
+values, and the reading of `docs/notation.md` where the paper leaves a convention open (its Step 1 is solved to the end;
+`step1="paper"` is the printed listing). Where they differ, both values are here, and the parameter is `None` until you
+set it: what you set holds in either recipe. `model.settings` has every value that a fit runs with.
 
 | name | standard | paper | symbol | meaning |
 |---|---|---|---|---|"""

@@ -21,6 +21,7 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from precisionnet import PNNClassifier, PNNRegressor
 from precisionnet.estimators import training
 from precisionnet.joint.standard import Plan
+from precisionnet.paper.readings import CONVENTIONS
 
 MEMBERS = 2
 """One with each readout: fewer than the default's eight, to make the study affordable."""
@@ -48,7 +49,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "l1 scale: 5": {"l1_scale": 5.0},
     "matrix: graphical lasso": {"method": "glasso"},
     "sparse at prediction": {"predict_on": "sparse", "l1_scale": 2.0},
-    "recipe: paper": {"recipe": "paper", "n_members": 1},
+    "recipe: paper": {"recipe": "paper", "n_members": 1, **CONVENTIONS["flattened"]},
 }
 FOR_NUMBERS = ("loss: squared", "loss: huber", "target: ranks", "linear answer under it")
 

@@ -55,6 +55,24 @@ def _products() -> Rows:
     return plain(X, signal + 0.3 * rng.normal(size=len(X)))
 
 
+def _steps() -> Rows:
+    """Thresholds of single columns and a box of two; what trees find and smooth functions do not."""
+    rng = np.random.default_rng(31)
+    X = rng.uniform(-1.0, 1.0, size=(900, 12))
+    box = (np.abs(X[:, 3]) < 0.5) & (X[:, 4] > 0.0)
+    signal = 2.0 * (X[:, 0] > 0.2) - 1.5 * (X[:, 1] > -0.3) + (X[:, 2] > 0.6) + 2.0 * box
+    return plain(X, signal + 0.4 * rng.normal(size=len(X)))
+
+
+def _saddle() -> Rows:
+    """A saddle over two sums of neighbours on a ring of eight correlated columns, and a line."""
+    rng = np.random.default_rng(32)
+    noise = rng.normal(size=(500, 8))
+    X = noise + 0.7 * np.roll(noise, 1, axis=1)
+    signal = (X[:, 0] + X[:, 1]) ** 2 / 4 - (X[:, 4] + X[:, 5]) ** 2 / 4 + X[:, 2]
+    return plain(X, signal + 0.5 * rng.normal(size=len(X)))
+
+
 def _heavy_tails() -> Rows:
     """A linear truth with noise of two degrees of freedom, and columns of three."""
     rng = np.random.default_rng(22)
@@ -111,7 +129,7 @@ TABLES: list[tuple[str, TaskName, Load, str, str, bool]] = [
         _drawn(generators.make_friedman1, n_samples=500, n_features=10, noise=1.0, random_state=2),
         "a product, a square and lines; half of the columns idle",
         "scikit-learn make_friedman1",
-        False,
+        True,
     ),
     (
         "friedman2",
@@ -119,7 +137,7 @@ TABLES: list[tuple[str, TaskName, Load, str, str, bool]] = [
         _drawn(generators.make_friedman2, n_samples=300, noise=100.0, random_state=3),
         "four columns that interact, in very different units",
         "scikit-learn make_friedman2",
-        False,
+        True,
     ),
     (
         "friedman3",
@@ -127,8 +145,10 @@ TABLES: list[tuple[str, TaskName, Load, str, str, bool]] = [
         _drawn(generators.make_friedman3, n_samples=400, noise=0.1, random_state=13),
         "an angle of four columns; strongly curved",
         "scikit-learn make_friedman3",
-        False,
+        True,
     ),
+    ("steps", NUMBER, _steps, "thresholds of single columns and a box of two", "drawn here", False),
+    ("saddle", NUMBER, _saddle, "a saddle over sums of neighbours on a ring", "drawn here", False),
     ("products", NUMBER, _products, "products of pairs of columns, no linear signal", "drawn here", False),
     (
         "sparse",

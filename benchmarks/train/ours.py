@@ -47,7 +47,7 @@ def training(
     )
     # Early stopping would end the run between two timings.
     steps = recipe.steps
-    schedule = Schedule(recipe.learning_rate, steps, steps, steps, step1, max_epochs, patience=max_epochs)
+    schedule = Schedule(recipe.learning_rate, steps, steps, steps, step1, max_epochs=max_epochs, patience=max_epochs)
     precision = task.start.precision
     start = Start(precision, precision.copy())
     return Trainer(Algorithm1(problem, method, schedule, start, _rows(task.validation)))

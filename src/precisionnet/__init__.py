@@ -22,18 +22,23 @@ if TYPE_CHECKING:
         PNNRegressor,
         load,
         sparsity_curve,
+        stability_curve,
     )
+    from precisionnet.parameters import PUBLISHED_VNN
 
 _HOME = {
+    "PUBLISHED_VNN": "precisionnet.parameters",
     "GraphicalLasso": "precisionnet.estimators",
     "GraphicalLassoCV": "precisionnet.estimators",
     "PNNClassifier": "precisionnet.estimators",
     "PNNRegressor": "precisionnet.estimators",
     "load": "precisionnet.estimators",
     "sparsity_curve": "precisionnet.estimators",
+    "stability_curve": "precisionnet.estimators",
 }
 
 __all__ = [
+    "PUBLISHED_VNN",
     "GraphicalLasso",
     "GraphicalLassoCV",
     "PNNClassifier",
@@ -41,6 +46,7 @@ __all__ = [
     "__version__",
     "load",
     "sparsity_curve",
+    "stability_curve",
 ]
 
 

@@ -23,6 +23,14 @@ class InputError(PrecisionNetError, ValueError):
     """The data or a parameter cannot be used as given."""
 
 
+class Complaints(InputError):
+    """Several things cannot be used as given, one sentence each: all that was found, so that one answer is enough."""
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        self.sentences = tuple(sentences)
+        super().__init__(" ".join(f"({i}) {sentence}" for i, sentence in enumerate(self.sentences, 1)))
+
+
 class ModelFileError(PrecisionNetError, ValueError):
     """A model folder is missing, foreign, truncated or inconsistent."""
 
@@ -41,6 +49,13 @@ class FitDivergedError(PrecisionNetError, ArithmeticError):
 
 class PrecisionNetWarning(UserWarning):
     """Something the user should know about a result that was returned all the same."""
+
+
+def refuse_all(sentences: Sequence[str]) -> None:
+    """Raise one error that holds every sentence; none, and nothing happens."""
+    different = list(dict.fromkeys(sentences))
+    if different:
+        raise InputError(different[0]) if len(different) == 1 else Complaints(different)
 
 
 def printable(text: str) -> str:

@@ -23,6 +23,13 @@ def soft_threshold_off_diagonal(matrix: FloatArray, threshold: float | FloatArra
     return shrunk
 
 
+def hard_threshold_off_diagonal(matrix: FloatArray, threshold: float) -> FloatArray:
+    """Set off-diagonal entries to zero whose size is not above the threshold; the others stay as they are."""
+    kept: FloatArray = np.where(np.abs(matrix) > threshold, matrix, 0.0)
+    np.fill_diagonal(kept, np.diag(matrix))
+    return kept
+
+
 def count_zeros(matrix: FloatArray) -> int:
     """Number of entries that are exactly zero, as the paper's tables count them."""
     return int(np.count_nonzero(matrix == 0.0))
@@ -95,3 +102,41 @@ def within_spectral_box(matrix: FloatArray, low: float, high: float) -> bool:
     if low > 0.0 and try_cholesky(matrix - low * np.eye(len(matrix))) is None:
         return False
     return not np.isfinite(high) or try_cholesky(high * np.eye(len(matrix)) - matrix) is not None
+
+
+def weighted_median(values: FloatArray, weight: FloatArray) -> float:
+    """Median of values, none missing; a weight of 2 counts as the value standing there twice."""
+    order = np.argsort(values, kind="stable")
+    passed = np.cumsum(weight[order])
+    middle = [np.searchsorted(passed, passed[-1] / 2, side=side) for side in ("left", "right")]
+    lower, upper = values[order][middle]
+    return float(lower + (upper - lower) / 2)
+
+
+def partial_correlations(precision: FloatArray) -> FloatArray:
+    """Compute partial correlations: those of two columns given all the others.
+
+    ``rho_ij = -theta_ij / sqrt(theta_ii theta_jj)``, which does not depend on the columns' units.
+
+    Parameters
+    ----------
+    precision : ndarray of shape (n_features, n_features)
+        Precision matrix ``theta``; its diagonal is positive.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_features)
+        Partial correlations, ones on the diagonal; exact zeros stay zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precisionnet.precision import partial_correlations
+    >>> partial_correlations(np.array([[2.0, -1.0], [-1.0, 2.0]]))
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    deviation = np.sqrt(np.diag(precision))
+    result = -precision / np.outer(deviation, deviation) + 0.0  # + 0.0 turns -0.0 into 0.0
+    np.fill_diagonal(result, 1.0)
+    return result

@@ -3,9 +3,9 @@
 The estimators take their defaults and checks from here, the command line its options, the report its table. Nothing
 heavy is imported, so ``precisionnet --help`` stays quick. Names follow ``docs/notation.md``.
 
-There are two recipes. ``standard`` was found by measurement (``docs/decisions/0009-recipe.md``), ``paper`` is the
-paper's where it has a value. A parameter whose value differs between them is None until it is set: the recipe's value
-then holds (``parameters.settled``).
+There are two recipes. ``standard`` was found by measurement (``docs/decisions/0009-recipe.md``), ``paper`` has the
+paper's values, and the reading of ``docs/notation.md`` where the paper leaves a convention open. A parameter whose
+value differs between them is None until it is set: the recipe's value then holds (``parameters.settled``).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from precisionnet.errors import did_you_mean, shown
 RECIPES = ("standard", "paper")
 LEARNED = ("joint", "naive")
 FROM_GLASSO = ("joint", "naive", "glasso")
+THRESHOLDS = ("hard", "soft")
 _SAME: Any = object()
 
 Needs = tuple[dict[str, tuple[Any, ...]], ...]
@@ -124,7 +125,8 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         "recipe",
         "standard",
-        "Values of what is not set, and how an epoch goes: standard (measured) or paper (Algorithm 1, see step1).",
+        "Values of what is not set, and how an epoch goes: standard (measured) or paper (Algorithm 1 in the paper's "
+        "reading, its Step 1 solved; see step1).",
         str,
         choices=RECIPES,
     ),
@@ -175,7 +177,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         "(plain mean of nodes and features, nothing learnt).",
         str,
         choices=("several", "mean", "mlp", "both", "average"),
-        paper="mlp",
+        paper="mean",
         of_network=True,
     ),
     Parameter(
@@ -198,21 +200,34 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         "l1_scale",
         1.0,
-        "Sparsity: the l1 penalty is l1_scale * sqrt(log N / T). Larger is sparser.",
+        "Sparsity: the l1 penalty, or the threshold of a covariance, is l1_scale * sqrt(log N / T). Larger is sparser.",
         symbol="lambda_0",
         high=1e9,
         closed="both",
-        needs=({"method": FROM_GLASSO, "l1_penalty": (None,)},),
+        needs=(
+            {"method": FROM_GLASSO, "l1_penalty": (None,)},
+            {"method": ("vnn",), "covariance_threshold": THRESHOLDS, "l1_penalty": (None,)},
+        ),
     ),
     Parameter(
         "l1_penalty",
         None,
-        "The l1 penalty itself; replaces l1_scale.",
+        "The l1 penalty, or the threshold of a covariance, itself; replaces l1_scale.",
         optional=True,
         symbol="lambda",
         high=1e9,
         closed="both",
-        needs=({"method": FROM_GLASSO},),
+        needs=({"method": FROM_GLASSO}, {"method": ("vnn",), "covariance_threshold": THRESHOLDS}),
+    ),
+    Parameter(
+        "covariance_threshold",
+        None,
+        "Sparse covariance under a VNN: hard (off-diagonal entries up to the threshold become zero), soft (all are "
+        "shrunk by it), or None (the sample covariance).",
+        str,
+        choices=THRESHOLDS,
+        optional=True,
+        needs=({"method": ("vnn",)},),
     ),
     Parameter(
         "task_weight",
@@ -331,9 +346,24 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         "step1",
         "exact",
-        "exact (minimise Step 1 as written) or paper (the printed listing, which may diverge).",
+        "exact (minimise Step 1 as written) or paper (lines 3-8 of the printed listing, which may diverge).",
         str,
         choices=("exact", "paper"),
+        needs=({"recipe": ("paper",), "method": ("joint",)},),
+    ),
+    Parameter(
+        "step2",
+        "symmetric",
+        "symmetric (the gradient's symmetric part, so that theta_task stays symmetric) or plain (the gradient itself).",
+        str,
+        choices=("symmetric", "plain"),
+        needs=({"recipe": ("paper",), "method": ("joint",)},),
+    ),
+    Parameter(
+        "monotone",
+        False,
+        "Take every step only as far as the objective falls; history_ then has the distance from a stationary point.",
+        bool,
         needs=({"recipe": ("paper",), "method": ("joint",)},),
     ),
     Parameter(
@@ -349,24 +379,43 @@ PARAMETERS: tuple[Parameter, ...] = (
         "Epochs without a better validation loss before stopping.",
         int,
         low=1,
+        needs=({"recipe": ("paper",), "keep_epoch": ("best",)},),
+    ),
+    Parameter(
+        "keep_epoch",
+        "best",
+        "Which epoch is kept: best (the lowest loss on validation rows, where there are some) or last.",
+        str,
+        choices=("best", "last"),
         needs=({"recipe": ("paper",)},),
     ),
     Parameter(
         "missing",
         "error",
-        "What NaN in X means: error (refuse it) or median (the column's median of the training rows stands in).",
+        "What NaN in X means: error (refuse it), median (the column's median of the training rows stands in) or "
+        "indicator (the same, and where over 1 % of the training rows miss a column, one more column says which do).",
         str,
-        choices=("error", "median"),
+        choices=("error", "median", "indicator"),
     ),
     Parameter("standardize", True, "Centre and scale the features, on the training rows.", bool),
     Parameter(
         "standardize_target",
         True,
-        "Centre and scale a regression target, on the training rows.",
+        "Centre and scale a regression target, on the training rows; else it is learnt in its own units.",
         bool,
+        paper=False,
         needs=({"task": ("regression",)},),
     ),
-    Parameter("scale_shift", True, "Divide the network's matrix by its largest eigenvalue.", bool),
+    Parameter(
+        "target_scale",
+        "auto",
+        "Learn the target (linear) or its logarithm (log); auto tries the logarithm of a skewed target above 0 where "
+        "members are of several kinds, and linear members decide on rows that they left out.",
+        str,
+        choices=("auto", "linear", "log"),
+        needs=({"recipe": ("standard",), "task": ("regression",)},),
+    ),
+    Parameter("scale_shift", True, "Divide the network's matrix by its largest eigenvalue.", bool, paper=False),
     Parameter(
         "predict_on",
         "task",

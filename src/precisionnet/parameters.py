@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from precisionnet.errors import InputError
@@ -24,6 +25,7 @@ __all__ = [
     "LEARNED",
     "PARAMETERS",
     "POLISH",
+    "PUBLISHED_VNN",
     "RECIPES",
     "Parameter",
     "Settings",
@@ -48,6 +50,7 @@ class Settings:
     activation: str
     l1_scale: float
     l1_penalty: float | None
+    covariance_threshold: Literal["hard", "soft"] | None
     task_weight: float
     coupling: float
     ridge: float
@@ -63,11 +66,15 @@ class Settings:
     task_steps: int
     weight_steps: int
     step1: Literal["exact", "paper"]
+    step2: Literal["symmetric", "plain"]
+    monotone: bool
     validation_fraction: float
     patience: int
-    missing: Literal["error", "median"]
+    keep_epoch: Literal["best", "last"]
+    missing: Literal["error", "median", "indicator"]
     standardize: bool
     standardize_target: bool
+    target_scale: Literal["auto", "linear", "log"]
     scale_shift: bool
     predict_on: Literal["task", "sparse"]
     dtype: Literal["float32", "float64"]
@@ -105,6 +112,22 @@ class Settings:
         """Most features a node carries after a layer."""
         return self.n_filters if isinstance(self.n_filters, int) else max(self.n_filters)
 
+
+PUBLISHED_VNN: Mapping[str, Any] = MappingProxyType(
+    {
+        "method": "vnn",
+        "n_filters": (5, 5),
+        "order": (5, 9),
+        "readout": "average",
+        "batch_norm": False,
+        "standardize_target": False,
+    }
+)
+"""The published covariance network for brain age (Sihag, Mateos, McMillan and Ribeiro 2023), as parameters.
+
+Two layers of five filters with 6 and 10 taps and a bias, ReLU, and the plain average of all nodes and features: 290
+weights, whatever the number of regions. That average is never negative, so the target keeps its own units.
+"""
 
 POLISH = 0.6
 """So many epochs more than a dense fit has a sparse one, as a share of its number."""
@@ -193,9 +216,10 @@ def _without_effect(
         if p.of_network and own_network:
             found.append(f"{name} has no effect with a network of your own: leave one of them out.")
         elif p.needs and not any(all(known[k] in v for k, v in one.items()) for one in p.needs):
-            reasons = [k for k, v in p.needs[0].items() if known[k] not in v]
+            nearest = min(p.needs, key=lambda one: sum(known[k] not in v for k, v in one.items()))
+            reasons = [k for k, v in nearest.items() if known[k] not in v]
             why = " and ".join(f"{name_of(k)}={known[k]!r}" if k != "task" else f"a {task}" for k in reasons)
-            other = " and ".join(_setting(name_of(k), p.needs[0][k]) for k in reasons if k != "task")
+            other = " and ".join(_setting(name_of(k), nearest[k]) for k in reasons if k != "task")
             found.append(f"{name} has no effect with {why}: leave it out{f', or {other}' if other else ''}.")
     return found
 
@@ -206,6 +230,16 @@ def _setting(name: str, allowed: tuple[Any, ...]) -> str:
 
 def _contradictions(values: Mapping[str, Any], name_of: Callable[[str], str]) -> list[str]:
     """Complain of values that are right one by one and cannot be had together."""
+    if values["step2"] == "plain" and values["scale_shift"]:
+        return [
+            f"{name_of('step2')}='plain' gives a matrix that is not symmetric, and {name_of('scale_shift')} divides by "
+            "the norm of a symmetric one: leave one of them out."
+        ]
+    if values["monotone"] and values["step1"] == "paper":
+        return [
+            f"{name_of('monotone')}=True cannot be had with {name_of('step1')}='paper', the printed listing, which may "
+            "raise the objective: leave one of them out."
+        ]
     if values["readout"] == "several" and values["recipe"] != "standard":
         return [f"{name_of('readout')}='several' is for {name_of('recipe')}='standard': leave one of them out."]
     if values["readout"] == "several" and (unlike := _unlike_several(values)):

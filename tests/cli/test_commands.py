@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from precisionnet import load
+from precisionnet import PNNRegressor, load
 
 QUICK = ("--max-epochs", "2")
 
@@ -42,8 +43,9 @@ def test_fit_predict_show(precisionnet, table, tmp_path, gaussian):
     assert max(map(len, done.out.splitlines())) <= 80
     assert sorted(p.name for p in out.iterdir()) == ["model", "predictions.csv", "report.html"]
     held_out = pd.read_csv(out / "predictions.csv")
-    assert list(held_out.columns) == ["who", "true", "predicted"]
-    assert len(held_out) == 24
+    assert list(held_out.columns) == ["who", "true", "predicted", "fold"]
+    assert held_out["who"].tolist() == pd.read_csv(table)["who"].tolist()  # everybody
+    assert held_out["predicted"].notna().all()
 
     model = load(out)
     assert model.random_state == 3
@@ -53,7 +55,9 @@ def test_fit_predict_show(precisionnet, table, tmp_path, gaussian):
     done = precisionnet("predict", out / "model", tmp_path / "new.parquet", "--id", "who", "-o", tmp_path / "p.csv")
     assert done.code == 0, done.err
     predicted = pd.read_csv(tmp_path / "p.csv").set_index("who")["predicted_age"]
-    np.testing.assert_allclose(predicted[held_out["who"]], held_out["predicted"], rtol=1e-12)
+    np.testing.assert_allclose(predicted[held_out["who"]], model.predict(gaussian.X), rtol=1e-12)
+    assert model.n_rows_["training"] == 120
+    np.testing.assert_allclose(held_out["predicted"], model.oob_prediction_, rtol=1e-12)
     assert "row,predicted_age" in precisionnet("predict", out, table).out
 
     done = precisionnet("show", out, "--edges", tmp_path / "edges.csv")
@@ -80,7 +84,7 @@ def test_classification(precisionnet, table, tmp_path, classes):
     for word in ("classification", "Accuracy", "Balanced acc.", "AUC", "logistic", "majority"):
         assert word in done.out
     columns = list(pd.read_csv(tmp_path / "out" / "predictions.csv").columns)
-    assert columns == ["row", "true", "predicted", "probability_low", "probability_mid", "probability_top"]
+    assert columns == ["row", "true", "predicted", "fold", "probability_low", "probability_mid", "probability_top"]
     assert "Classes: 'low', 'mid', 'top'" in precisionnet("show", tmp_path / "out").out
 
 
@@ -114,13 +118,14 @@ def test_model_parameters_are_options(precisionnet, table, tmp_path):
     )
 
 
-def test_rows_of_one_person_stay_on_one_side(precisionnet, table, tmp_path):
+def test_rows_of_one_person_stay_in_one_fold(precisionnet, table, tmp_path):
     frame = pd.read_csv(table)
     frame["who"] = [f"p{i // 3}" for i in range(len(frame))]
     frame.to_csv(table, index=False)
     assert precisionnet("fit", table, "--target", "age", "--id", "who", "--out", tmp_path / "o", *QUICK).code == 0
-    held_out = pd.read_csv(tmp_path / "o" / "predictions.csv")["who"].value_counts()
-    assert (held_out == 3).all()
+    folds = pd.read_csv(tmp_path / "o" / "predictions.csv").groupby("who")["fold"]
+    assert (folds.size() == 3).all()
+    assert (folds.min() == folds.max()).all()
 
 
 def test_version(precisionnet):
@@ -139,3 +144,51 @@ def test_demo(precisionnet, tmp_path):
     page = (tmp_path / "demo" / "synthetic" / "report.html").read_text(encoding="utf-8")
     assert f"{shown} of its" in page
     assert (tmp_path / "demo" / "diabetes" / "report.html").exists()
+
+
+HEAVY = ("torch", "sklearn", "numba", "matplotlib", "jinja2", "scipy.stats")
+
+
+@pytest.mark.parametrize(
+    ("command", "allowed", "most"),
+    [
+        (["show", "MODEL"], (), 1500),
+        (["datasets", "check", "TABLE", "--target", "age", "--id", "who"], (), 1500),
+        pytest.param(["fit", "TABLE", "--target", "age", "--id", "who"], ("torch", "sklearn", "numba", "scipy.stats"), 4000, marks=pytest.mark.slow),
+    ],
+    ids=["show", "check", "fit"],
+)  # fmt: skip
+def test_what_a_command_imports(command, allowed, most, gaussian, table, tmp_path):
+    """Modules, not seconds: those that are there when `show` and `check` end, and when the bar of `fit` starts."""
+    PNNRegressor(n_members=1, max_epochs=1).fit(gaussian.X, gaussian.y).save(tmp_path / "m")
+    given = [{"MODEL": str(tmp_path / "m"), "TABLE": str(table)}.get(word, word) for word in command]
+    code = f"""
+import sys
+from precisionnet.cli.app import app
+if {command[0] == "fit"}:
+    import precisionnet.cli.progress
+    def started(max_epochs):
+        raise SystemExit(0)
+    precisionnet.cli.progress.epochs = started
+try:
+    app({given!r})
+except SystemExit as end:
+    assert not end.code, end.code
+print([name for name in {HEAVY!r} if name in sys.modules], len(sys.modules), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    heavy, count = re.fullmatch(r"(\[.*\]) (\d+)", done.stderr.splitlines()[-1]).groups()
+    assert set(ast.literal_eval(heavy)) <= set(allowed)
+    assert int(count) <= most
+
+
+@pytest.mark.parametrize("command", [[], ["datasets"]])
+def test_a_command_without_arguments_shows_its_help(command):
+    from typer.testing import CliRunner
+
+    from precisionnet.cli.app import app
+
+    done = CliRunner().invoke(app, command)
+    assert "\\n" not in done.output
+    assert done.output.count("\n") > 5

@@ -22,8 +22,8 @@ COMMANDS = typer.main.get_command(app).commands
         ("leave it out with drop=['x'], or correct it.", "leave it out with --drop x, or correct it."),
         ("leave them out with drop=['a b', \"it's\"].", "leave them out with --drop 'a b' --drop 'it'\"'\"'s'."),
         ("drop=['a', 'b' and 4 more]", "--drop a --drop b and 4 more"),
-        ("change test_fraction= or bring more rows", "change --test-fraction or bring more rows"),
-        ("lower test_fraction=0.99.", "lower --test-fraction 0.99."),
+        ("change hold_out= or bring more rows", "change --hold-out or bring more rows"),
+        ("lower folds=99.", "lower --folds 99."),
         ("name it with id=, or with person=...", "name it with --id, or with --person"),
         ("use task='classification', or", "use --task classification, or"),
         ("pass complete_rows=True, or missing='median'.", "pass --complete-rows, or --missing median."),
@@ -81,10 +81,10 @@ def test_a_parameter_without_effect(precisionnet, table):
 
 
 def test_errors_notes_and_warnings_are_translated(precisionnet, monkeypatch, table):
-    def load_table(*_, **__):
+    def read_dataset(*_, **__):
         raise InputError("Column 'id=1' is bad: leave it out with drop=['id=1'].")
 
-    monkeypatch.setattr("precisionnet.cli.tables.load_table", load_table)
+    monkeypatch.setattr("precisionnet.cli.tables.read_dataset", read_dataset)
     done = precisionnet("fit", table, "--target", "age")
     assert (done.code, done.out) == (2, "")
     assert done.sentence.strip() == "Error: Column 'id=1' is bad: leave it out with --drop id=1."

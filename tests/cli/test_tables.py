@@ -63,7 +63,7 @@ def test_another_measure_unit_or_half_is_not_predicted_in_silence(precisionnet, 
     assert "'oops' in row 4" in precisionnet("predict", tmp_path / "o", broken, rh).sentence
     micrometres = tables(tmp_path, scale=1000, name="um")
     done = precisionnet("predict", tmp_path / "o", *micrometres[:2], "-o", tmp_path / "p.csv")
-    assert re.search("Warning: Half of the values lie more than .* standard deviations", done.sentence), done.sentence
+    assert re.search("Warning: 68 of 68 columns are about .* times larger", done.sentence), done.sentence
     done = precisionnet("fit", *area, "--target", "age", "--out", tmp_path / "a", *QUICK)
     assert done.code == 0
     assert precisionnet("predict", tmp_path / "a", *area[:2], "-o", tmp_path / "p.csv").code == 0
@@ -107,11 +107,14 @@ def test_check_passes_where_fit_starts(precisionnet, table, tmp_path, change):
     assert (checked.code == 0) == (fitted.code == 0), (checked.out, fitted.err)
 
 
-def test_gaps_are_filled_when_asked(precisionnet, table, tmp_path):
+def test_gaps_are_filled_unless_told_otherwise(precisionnet, table, tmp_path):
     frame = pd.read_csv(table)
     frame.assign(x1=frame.x1.mask(frame.index % 9 == 3)).to_csv(table, index=False)
     fit = ("fit", table, "--target", "age", "--id", "who", "--out", tmp_path / "o", *QUICK)
-    assert "--missing median" in precisionnet(*fit).sentence
+    assert "--missing indicator" in precisionnet(*fit, "--missing", "error").sentence
+    done = precisionnet(*fit, "--strict")
+    assert done.code == 0, done.err
+    assert "'x1' has gaps in more than 1 % of the rows" in done.sentence
     done = precisionnet(*fit, "--missing", "median", "--strict")
     assert done.code == 0, done.err
     assert "'x1' 13" in done.sentence

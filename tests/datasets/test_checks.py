@@ -78,7 +78,7 @@ def test_people_with_several_scans():
     data = replace(data, groups=pd.Series([f"p{i}" for i in (0, 0, 0, 1, 1, *range(2, 9))], data.X.index))
     level, sentence = only(data, "people")
     assert level == "note"
-    assert "2 people of 9 have several scans (at most 3: 'p0')" in sentence
+    assert "2 people of 9 have several rows (at most 3: 'p0')" in sentence
     assert found(data, "size")[0][1] == "12 rows, 8 columns, 9 people, 4 sites."
 
 
@@ -87,7 +87,7 @@ def test_ids_that_look_like_sessions_of_one_person():
     X = data.X.set_axis([f"sub-{i // 2:02d}_ses-{i % 2 + 1}" for i in range(20)])
     level, sentence = only(Dataset(X), "people")
     assert level == "warning"
-    assert "'sub-00_ses-1' and 'sub-00_ses-2' look like scans of one person" in sentence
+    assert "'sub-00_ses-1' and 'sub-00_ses-2' look like rows of one person" in sentence
     assert not found(Dataset(X, groups=pd.Series(range(20), X.index)), "people")
     assert not found(Dataset(X.set_axis([f"scan-{i}" for i in range(20)])), "people")
 
@@ -97,7 +97,7 @@ def test_rows_against_columns():
     assert "2.5 rows a column" in only(clean(20, 8), "rows against columns")[1]
     assert not found(clean(), "rows against columns")
     assert only(clean(9), "size") == (
-        "error", "9 rows and 8 columns of numbers: a fit needs at least 10 rows and 2 columns; bring more."
+        "error", "9 rows and 8 columns: a fit needs at least 10 rows and 2 columns; bring more."
     )  # fmt: skip
 
 
@@ -221,8 +221,32 @@ def test_huge_values():
 
 
 def test_text_columns():
+    """Labels are encoded and said; a constant one, gaps that are refused and the target in disguise are found."""
     data = clean()
-    assert "Column 'name' holds text" in only(replace(data, X=data.X.assign(name="x")), "text")[1]
+    assert "Column 'name' is constant" in only(replace(data, X=data.X.assign(name="x")), "constant columns")[1]
+    city = np.where(np.arange(len(data)) % 3 == 0, "Oslo", "Rome")
+    labelled = replace(data, X=data.X.assign(city=city))
+    assert "'city' (2 levels)" in only(labelled, "encoding")[1]
+    holes = replace(data, X=data.X.assign(city=pd.Series(city, data.X.index).where(np.arange(len(data)) > 4)))
+    assert "'city', in 5 rows" in next(f.sentence for f in check_dataset(holes) if f.level == "error")
+    classes = replace(labelled, y=pd.Series(np.where(city == "Oslo", "sick", "well"), data.X.index, name="dx"))
+    assert "'city' tells target 'dx'" in next(f.sentence for f in check_dataset(classes) if f.check == "leakage")
+
+
+def test_row_numbers():
+    data = clean()
+    counted = replace(data, X=data.X.assign(nr=np.random.default_rng(0).permutation(len(data)) + 7.0))
+    level, sentence = only(counted, "ids")
+    assert level == "warning"
+    assert "'nr' numbers the rows from 7 on" in sentence
+    assert not [f for f in check_dataset(data) if f.check == "ids"]
+
+
+def test_words_follow_the_kind_of_table():
+    stocks = with_cells(clean(), "r2", [7], 5.9)
+    assert "segmentation" not in only(stocks, "outliers")[1]
+    brains = replace(stocks, X=stocks.X.rename(columns={"r2": "lh_insula"}))
+    assert "failed segmentation" in only(brains, "outliers")[1]
 
 
 def test_names_are_those_of_the_file():

@@ -136,8 +136,10 @@ def test_people_that_do_not_match(tmp_path):
     data = load_freesurfer(lh, aparc(tmp_path, "rh", people=[*PEOPLE[:2], "x"]))
     assert len(data) == 2
     assert sum("have no partner in" in note for note in data.notes) == 2
-    with pytest.raises(InputError, match=r"Id 'sub-01' stands more than once in .*rh.* \(rows 1 and 2\)"):
-        load_freesurfer(lh, aparc(tmp_path, "rh", people=["sub-01", "sub-01", "sub-02"]))
+    data = load_freesurfer(lh, aparc(tmp_path, "rh", people=["sub-01", "sub-01", "sub-02"]))
+    assert data.X.index.tolist() == ["sub-02"]
+    assert "1 id of" in data.doubts[0]
+    assert "'sub-01'" in data.doubts[0]
     with pytest.raises(InputError, match="There is no column 'agee' .did you mean 'age'"):
         load_freesurfer(lh, participants=participants(tmp_path), target="agee")
 

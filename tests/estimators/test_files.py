@@ -19,9 +19,11 @@ from torch import nn
 
 from precisionnet import PNNClassifier, PNNRegressor, load
 from precisionnet.errors import InputError, ModelFileError, OutputError, PrecisionNetError
+from precisionnet.estimators.columns import edge_frame
 from precisionnet.estimators.files import FILE_NAME, packed, unpacked
 from precisionnet.estimators.model_document import to_document
 from precisionnet.estimators.model_reader import from_document
+from precisionnet.estimators.summary import read_summary
 from precisionnet.nn import PrecisionNetwork
 
 FEW = {"n_members": 2, "max_epochs": 2, "random_state": 0}
@@ -63,7 +65,7 @@ def unpacked_of(model):
 @pytest.mark.parametrize("how", [
     {}, {"recipe": "paper"}, {"predict_on": "sparse"}, {"predict_on": "sparse", "recipe": "paper"}, {"method": "naive"},
     {"method": "naive", "recipe": "paper"}, {"method": "glasso"}, {"method": "sample"}, {"method": "vnn"},
-    {"method": "vnn", "recipe": "paper"}, {"step1": "paper", "recipe": "paper"}, {"scale_shift": False},
+    {"method": "vnn", "recipe": "paper"}, {"step1": "paper", "recipe": "paper"}, {"monotone": True, "recipe": "paper"}, {"scale_shift": False},
     {"standardize": False, "standardize_target": False}, {"n_filters": [4, 6], "order": [2, 3]}, {"batch_norm": False},
     {"readout": "average"}, {"validation_fraction": 0.25, "n_members": 1}, {"l1_penalty": 0.3, "loss": "huber"},
 ], ids=str)  # fmt: skip
@@ -684,3 +686,44 @@ def test_any_tensor_with_a_nasty_number_never_ends_otherwise(request, gaussian, 
                 assert np.isfinite(predicted).all(), (name, value)
             except (ModelFileError, InputError) as error:
                 assert_one_line(error)
+
+
+def test_a_summary_is_what_the_model_says_of_itself(folder, model):
+    """Read without torch, from the same file."""
+    summary = read_summary(folder)
+    np.testing.assert_array_equal(summary.precision, model.precision_)
+    assert list(summary.blocks.names) == model.feature_names_in_.tolist()
+    assert summary.settings == model.settings
+    assert summary.n_networks == len(model.networks_)
+    assert summary.errors["oob_mae_"] == pytest.approx(model.oob_mae_, nan_ok=True)
+    pd.testing.assert_frame_equal(edge_frame(summary.precision, summary.blocks), model.to_edge_frame())
+
+
+def test_a_summary_of_a_mixed_table_has_one_node_per_column(gaussian, tmp_path):
+    X = gaussian.X.assign(city=np.array(["Oslo", "Bergen", "Rome"])[np.arange(len(gaussian.X)) % 3])
+    model = PNNRegressor(**FEW).fit(X, gaussian.y)
+    model.save(tmp_path / "m")
+    summary = read_summary(tmp_path / "m")
+    assert len(summary.precision) == len(summary.blocks) + 1
+    assert summary.blocks.names == model.fitted.blocks.names
+    pd.testing.assert_frame_equal(edge_frame(summary.precision, summary.blocks), model.to_edge_frame())
+
+
+@pytest.mark.parametrize("where", [0.3, 0.7, 0.99])
+def test_a_summary_of_a_damaged_file_is_refused(folder, where):
+    path = folder / FILE_NAME
+    blob = bytearray(path.read_bytes())
+    blob[int(where * len(blob))] ^= 1
+    path.write_bytes(blob)
+    with pytest.raises(ModelFileError, match="hash|safetensors|JSON|written by"):
+        read_summary(folder)
+
+
+def test_a_summary_of_a_contradictory_file_is_refused(folder):
+    path = folder / FILE_NAME
+    for name, value in (("best_epoch", 10**6), ("n_rows", {}), ("column_names", ["a"]), ("estimator", "Oracle")):
+        document, tensors = unpacked(path.read_bytes())
+        path.write_bytes(packed(document | {name: value}, tensors))
+        with pytest.raises(ModelFileError, match="contradicts itself"):
+            read_summary(folder)
+        path.write_bytes(packed(document, tensors))

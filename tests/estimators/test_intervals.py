@@ -271,3 +271,18 @@ def test_bad_coverages_are_refused_in_a_sentence(gaussian, model):
 def test_an_unfitted_model_says_so(gaussian):
     with pytest.raises(ValueError, match="not fitted"):
         PNNRegressor().predict_interval(gaussian.X)
+
+
+def test_an_interval_without_a_possible_target_keeps_its_width():
+    calibration = Calibration(
+        fold=np.zeros(40, dtype=np.intp),
+        residual=np.linspace(0.1, 2.0, 40),
+        weight=np.ones(40),
+        spread=np.ones(40),
+        model=None,
+        limits=(0.0, np.inf),
+    )
+    near, far = calibration.interval(np.array([[0.5, -200.0]]), 0.9)
+    assert near[0] == 0.0 < near[1]
+    assert far[0] == 0.0
+    assert far[1] == pytest.approx(2 * (near[1] - 0.5))

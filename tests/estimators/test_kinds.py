@@ -252,7 +252,7 @@ class TestSettings:
 
     def test_several_by_default(self):
         assert settings_of({}).readout == "several"
-        assert settings_of({"recipe": "paper"}).readout == "mlp"
+        assert settings_of({"recipe": "paper"}).readout == "mean"
         assert settings_of({}, own_network=True).readout == "both"
 
     @pytest.mark.parametrize(

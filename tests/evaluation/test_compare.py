@@ -65,7 +65,7 @@ def test_methods_and_grid_where_nothing_is_said(gaussian):
     assert paper.config["networks"] == PAPER_GRID
     assert set(PAPER_METHODS) < set(paper.config["methods"])
     assert not {"joint_mean", "joint_mlp"} & set(paper.config["methods"])  # they would be joint and vnn once more
-    assert paper.config["fixed"]["readout"] == "mlp"
+    assert paper.config["fixed"]["readout"] == "mean"
     assert paper.config["fixed"]["coupling"] == 10.0
     assert paper.config["rungs"] != first.config["rungs"]
     quick = compare_experiment(gaussian, "regression", repeats=1, networks=QUICK_GRID)

@@ -70,6 +70,7 @@ def test_graph_scores_by_hand():
     assert scores == pytest.approx(
         {
             "n_zeros": 2,
+            "n_near_zeros": 2,
             "density": 7 / 9,
             "edges": 2,
             "l1_error": 2 * 0.5 + 2 * 0.1 + 1.0,
@@ -79,7 +80,7 @@ def test_graph_scores_by_hand():
             "density_true": 5 / 9,
         }
     )
-    assert graph_scores(FOUND) == {name: scores[name] for name in ("n_zeros", "density", "edges")}
+    assert graph_scores(FOUND) == {name: scores[name] for name in ("n_zeros", "n_near_zeros", "density", "edges")}
     assert set(scores) <= set(METRIC_LABELS)
 
 

@@ -178,7 +178,7 @@ def test_output_is_the_equations_written_out(generator):
 
 def test_the_defaults_are_those_of_the_paper():
     defaults = inspect.signature(PrecisionNetwork).parameters
-    for name in ("n_layers", "n_filters", "order", "readout", "readout_width", "activation"):
+    for name in ("n_layers", "n_filters", "order", "readout_width", "activation"):
         assert defaults[name].default == BY_NAME[name].of("paper")
 
 

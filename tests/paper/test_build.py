@@ -21,7 +21,7 @@ from precisionnet.paper.synthetic import SyntheticSource
 from precisionnet.runner.jobs import Job
 from precisionnet.runner.run import run_experiment
 
-NAMES = ("abide", "ants", "adni", "synthetic", "theorem")
+NAMES = ("abide", "ants", "adni", "synthetic", "theorem", "stability")
 TINY = {"n_layers": [1], "n_filters": [2], "order": [1, 2], "l1_scale": [1.0], "max_epochs": [1], "weight_steps": [2],
         "task_steps": [1], "readout_width": [4]}  # fmt: skip
 
@@ -53,8 +53,10 @@ def test_configs_of_the_package_are_valid_and_say_what_to_expect(name, quick):
     assert set(config.expected) == {"full", "quick"}
     assert all("minute" in text for text in config.expected.values())
     json.dumps(config.hashed())
-    if config.kind != "theorem":
-        assert {"joint", "naive", "glasso", "sample"} <= set(config.methods)
+    if config.kind in ("cohort", "synthetic"):
+        assert {"joint", "glasso", "sample"} <= set(config.methods)
+    if config.kind == "synthetic":
+        assert "naive" in config.methods  # which the table of the cohorts has not
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -229,3 +229,33 @@ def test_published_figures_are_those_of_table_one():
         assert set(rows) == {"pca_mlp", "vnn", "sample", "glasso", "joint"}
         assert all("n_zeros" not in rows[method] for method in ("pca_mlp", "vnn"))
         assert min(rows, key=lambda method: float(rows[method]["mae"].split()[0])) == "joint"
+
+
+LEVEL_CLAIM = "Joint predicts better than Sample"
+
+
+@pytest.mark.parametrize(
+    ("mae", "noise", "verdict"),
+    [
+        ({"joint": 3.0, "sample": 3.5}, 0.02, "holds"),
+        ({"joint": 3.0, "sample": 2.5}, 0.02, "does not hold"),
+        ({"joint": 3.0, "sample": 3.0}, 0.01, "level"),
+        ({"joint": 3.0, "sample": 3.0}, 0.3, "open"),
+    ],
+)
+def test_the_four_verdicts(mae, noise, verdict):
+    (claim,) = [
+        claim for claim in judge_claims("comparison", cohort(mae, noise=noise)) if claim["claim"] == LEVEL_CLAIM
+    ]
+    assert claim["verdict"] == verdict
+    assert claim["holds"] is {"holds": True, "does not hold": False}.get(verdict)
+    assert "level if" in claim["rule"]
+
+
+def test_best_is_level_where_every_other_is_behind_or_level():
+    claim = "Joint predicts age best of the paper's methods"
+    mae = {"joint": 3.0, "glasso": 3.0, "sample": 3.5}
+    found = {one["claim"]: one["verdict"] for one in judge_claims("comparison", cohort(mae, noise=0.01))}
+    assert found[claim] == "level"
+    found = {one["claim"]: one["verdict"] for one in judge_claims("comparison", cohort(mae, noise=0.3))}
+    assert found[claim] == "open"

@@ -194,7 +194,7 @@ def test_a_grid_is_that_of_its_recipe():
 
 def test_what_comes_with_the_package():
     names = {path.stem for path in CONFIGS.glob("*.toml")}
-    assert names == {"abide", "adni", "ants", "synthetic", "theorem"}
+    assert names == {"abide", "adni", "ants", "convergence", "stability", "synthetic", "theorem"}
     for name in names:
         full, quick = load_config(builtin(name)), load_config(builtin(name), quick=True)
         assert full.networks["recipe"] == quick.networks["recipe"] == ["paper"]

@@ -22,7 +22,7 @@ from precisionnet.paper.theorem import (
     neighbours,
     regular_graph,
 )
-from precisionnet.paper.theorem_slopes import constants, slopes_frame
+from precisionnet.paper.theorem_slopes import bounds_frame, constants, slopes_frame
 from precisionnet.precision import spectral_bound
 from precisionnet.runner.jobs import Job
 from precisionnet.runner.worker import one_thread
@@ -252,6 +252,33 @@ def test_rows_that_failed_count_for_nothing():
     broken = [{"method": PLAIN, "vary": "n_samples", "n_samples": 800, "repeat": 0, "error": "not solved"}]
     assert slopes(rows + broken)[0].slope == slopes(rows)[0].slope
     assert judge_claims("theorem", broken) == []
+
+
+def test_every_bound_is_kept_and_the_linear_ones_are_tighter(measured):
+    """Without coupling the linear ones need little noise, and at these sizes there is more."""
+    bounded = [row for row in measured if row["linear_bound"] is not None]
+    assert {row["method"] for row in bounded} == {ANCHORED}
+    for row in bounded:
+        assert row["frobenius_error"] <= row["sharper_bound"] <= row["linear_bound"]
+        assert row["frobenius_error"] <= row["paper_bound"]
+        assert row["penalty_covers_noise"]
+    away = [row for row in bounded if row.get("nuclear_distance")]
+    assert away
+    assert all(row["linear_bound"] < row["paper_bound"] for row in away)
+    one = next(row for row in away if row["direction"] == "one")
+    assert one["frobenius_distance"] == pytest.approx(one["nuclear_distance"])  # of rank one
+
+
+def test_bounds_are_averaged_by_distance(measured):
+    frame = bounds_frame(measured)
+    assert set(frame["direction"]) <= {"one", "all"}
+    assert (frame["kept"] == 1.0).all()
+    part = [row for row in measured if row["vary"] == "nuclear_distance" and row.get("direction") == "one"]
+    here = [row["linear_bound"] for row in part if row["nuclear_distance"] == 1.0 and row["linear_bound"] is not None]
+    line = frame[(frame["direction"] == "one") & (frame["nuclear_distance"] == 1.0)]
+    assert line["linear_bound"].item() == pytest.approx(np.mean(here))
+    assert bounds_frame([]).empty
+    assert bounds_frame([{"vary": "nuclear_distance", "method": ANCHORED}]).empty  # rows of before
 
 
 def anchored(exponent, levels, distance, constant=1.0):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,9 +17,11 @@ from precisionnet.cli.options import (
     CompleteRows,
     Defaults,
     Drop,
+    Duplicates,
     Format,
     IdColumn,
     Jobs,
+    Measures,
     ModelFolder,
     Permutations,
     Person,
@@ -29,18 +32,22 @@ from precisionnet.cli.options import (
     Site,
     Tables,
     TaskOption,
+    all_at_once,
     check_data,
     check_ending,
+    check_folds,
+    check_gap_columns,
     check_group_columns,
     check_model,
     check_out,
+    check_page,
     check_parameters,
     check_permutations,
+    check_reading,
     check_results,
     check_search,
     check_target,
     check_task,
-    check_test_fraction,
     check_workers,
     held_out_site,
     load_options,
@@ -88,34 +95,54 @@ def fit(
     drop: Drop = None,
     format: Format = "auto",
     regions: Regions = "all",
+    measures: Measures = None,
+    duplicates: Duplicates = "auto",
     complete_rows: CompleteRows = False,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at what the check of the table warns of.")] = False,
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the results.")] = "precisionnet-output",
-    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the split and the fit.")] = 0,
-    test_fraction: Annotated[float, typer.Option(help="Share of the rows held out to measure the result.")] = 0.2,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the folds and the fit.")] = 0,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Test with N more fits, each without a fold, in place of what networks left out."
+        ),
+    ] = None,
+    hold_out: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Test on whole sites, years or subjects of a column, by fits without them."),
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(metavar="COL", help="Test in time: rows are predicted by fits on all before them.")
+    ] = None,
     **parameters: Any,
 ) -> None:
-    """Learn a network and its graph from a table; write the model, predictions for held-out rows and a report."""
-    check_parameters(parameters)
-    check_task(task)
-    check_test_fraction(test_fraction)
-    check_out(out)
-    for table in tables:
-        refuse_missing_table(table)
-    loading = load_options(target, id_column, person, site, drop, format, regions)
-    from precisionnet.cli.tables import rows_to_fit
+    """Learn a network and its graph from a table; write the model, a tested prediction of every row and a report."""
+    all_at_once(
+        *(partial(refuse_missing_table, table) for table in tables),
+        partial(check_parameters, parameters),
+        partial(check_task, task),
+        partial(check_folds, folds, hold_out, time),
+        partial(check_out, out),
+    )
+    beside = (hold_out, time)
+    loading = load_options(target, id_column, person, site, drop, format, regions, duplicates, measures, beside)
+    from precisionnet.cli.tables import refuse_unknown_columns, rows_to_fit
 
-    missing = parameters.get("missing", "error")
+    refuse_unknown_columns(tables, {"--hold-out": hold_out, "--time": time})
+    missing = parameters["missing"]
+    loading |= {"categories": True, "id": id_column or "auto"}
     data, kind, findings = rows_to_fit(
         tables, loading, task, complete_rows=complete_rows, missing=missing, strict=strict
     )
     from precisionnet.cli.fit import run_fit
+    from precisionnet.cli.testing import folds_to_test
 
+    tested = folds_to_test(data, kind, seed, n_folds=folds, hold_out=hold_out, time=time)
     source = " + ".join(Path(table).name for table in tables)
-    run_fit(data, findings, kind, Path(out), seed, test_fraction, parameters, source, guessed=task == "auto")
+    run_fit(data, findings, kind, Path(out), seed, tested, parameters, source, guessed=task == "auto")
 
 
-app.command()(with_model_parameters(fit))
+app.command()(with_model_parameters(fit, missing="indicator"))
 
 
 @app.command()
@@ -131,15 +158,25 @@ def predict(
         float | None,
         typer.Option(metavar="SHARE", help="Add columns lower and upper that hold this share of targets, 0.95 say."),
     ] = None,
+    recalibrate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TABLE", help="Rows of the new place with a known target, to put a bias right; repeatable."
+        ),
+    ] = None,
+    page: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write a page: how the rows differ from the training rows.")
+    ] = None,
 ) -> None:
-    """Predict the rows of a new table; columns are matched by name."""
+    """Predict the rows of a new table, and say whether they are like the training rows; columns are matched by name."""
     check_ending(output)
-    for table in tables:
+    check_page(page)
+    for table in [*tables, *(recalibrate or [])]:
         refuse_missing_table(table)
     check_model(model)
-    from precisionnet.cli.predict import run_predict
+    from precisionnet.cli.predict import PredictRequest, run_predict
 
-    run_predict(model, tables, output, id_column, interval)
+    run_predict(PredictRequest(model, tables, output, id_column, interval, tuple(recalibrate or ()), page))
 
 
 @app.command()
@@ -254,6 +291,71 @@ def graphs(
     )
 
 
+def gap(
+    tables: Tables,
+    target: Annotated[str, typer.Option(metavar="COL", help="Column to predict: age in years.")],
+    by: Annotated[str | None, typer.Option(metavar="COL", help="Column of groups to compare; not a feature.")] = None,
+    controls: Annotated[
+        str | None, typer.Option(metavar="GROUP", help="The group to learn from; everybody if not given.")
+    ] = None,
+    covariate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL", help="Covariate that only the comparison is adjusted for; may be repeated."),
+    ] = None,
+    input: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL", help="Covariate that the network sees, as a node; may be repeated."),
+    ] = None,
+    regress_out: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL", help="Covariate to take out of the features first; may be repeated."),
+    ] = None,
+    site: Site = None,
+    combat: Annotated[
+        bool, typer.Option("--combat", help="Harmonise the features between sites, fitted on training rows.")
+    ] = False,
+    id_column: IdColumn = None,
+    person: Person = None,
+    drop: Drop = None,
+    format: Format = "auto",
+    regions: Regions = "all",
+    complete_rows: CompleteRows = False,
+    folds: Annotated[int, typer.Option(metavar="N", min=2, help="Outer folds; each is a whole fit.")] = 5,
+    permutations: Permutations = None,
+    quick: Annotated[bool, typer.Option("--quick", help="199 drawn tables instead of 1999: coarser p-values.")] = False,
+    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the results.")] = "precisionnet-gap",
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of folds and fits.")] = 0,
+    **parameters: Any,
+) -> None:
+    """Predict everybody's age out of fold, take the age bias out of the gap, and compare groups."""
+    check_parameters(parameters)
+    check_out(out)
+    check_permutations(permutations)
+    roles = {"inputs": input or [], "regress_out": regress_out or [], "adjust_for": covariate or []}
+    check_gap_columns(target, by, controls, site, roles)
+    for table in tables:
+        refuse_missing_table(table)
+    loading = load_options(target, id_column, person, site, drop, format, regions)
+    from precisionnet.cli.gap import run_gap
+
+    run_gap(
+        tables,
+        loading,
+        Path(out),
+        parameters,
+        by=by,
+        controls=controls,
+        roles=roles,
+        combat=combat,
+        folds=folds,
+        permutations=permutations,
+        quick=quick,
+        seed=seed,
+        complete_rows=complete_rows,
+    )
+
+
+app.command()(with_model_parameters(gap))
 app.add_typer(datasets_app, name="datasets")
 
 
@@ -366,14 +468,25 @@ def compare(
 def reproduce(
     what: Annotated[
         str,
-        typer.Argument(metavar="WHAT", help="synthetic, abide, ants, adni or theorem; or the path of a .toml file."),
+        typer.Argument(
+            metavar="WHAT",
+            help="synthetic, abide, ants, adni, theorem, convergence or stability; all; or the path of a .toml file.",
+        ),
     ],
+    reading: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[paper|flattened|both]",
+            help="How to read what the paper leaves open; both if not given, and a .toml file as it is written.",
+        ),
+    ] = None,
     quick: Quick = False,
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Folder for the results; results-WHAT if not given.")
     ] = None,
     data: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Where the tables are; needed for adni, else fetched.")
+        str | None,
+        typer.Option(metavar="DIR", help="Where the tables are; needed for adni, else fetched. With all: ADNI's."),
     ] = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
@@ -384,9 +497,10 @@ def reproduce(
         check_out(out)
     check_workers(jobs, scheduler)
     check_data(what, data)
-    from precisionnet.cli.compare import run_reproduce
+    check_reading(reading)
+    from precisionnet.cli.reproduce import run_reproduce
 
-    run_reproduce(what, out, data, jobs, scheduler, seed, quick=quick)
+    run_reproduce(what, reading, out, data, jobs, scheduler, seed, quick=quick)
 
 
 @experiments_app.command("status")
@@ -405,11 +519,11 @@ def show_status(
 
 @experiments_app.command()
 def page(
-    folders: Annotated[list[str], typer.Argument(metavar="DIR...", help="Results folders.")],
+    folders: Annotated[list[str], typer.Argument(metavar="DIR...", help="Results folders, or folders of several.")],
 ) -> None:
     """Make summary.csv, the figures and index.html again from the stored rows alone."""
     for folder in folders:
-        check_results(folder)
+        check_results(folder, below=True)
     from precisionnet.cli.compare import run_page
 
     run_page(folders)

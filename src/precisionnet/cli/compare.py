@@ -1,4 +1,4 @@
-"""``precisionnet compare``, ``reproduce`` and ``experiments``: run the fits, write the page, print the answer.
+"""``precisionnet compare`` and ``experiments``: run the fits, write the page, print the answer.
 
 Modules with networks are imported where they are used, so that a mistake is told before that.
 """
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from precisionnet.runner.progress import Status
 
 QUICK_REPEATS, REPEATS = 2, 5
+VERDICTS = {
+    "holds": ("holds", "green"),
+    "does not hold": ("does not", "bold red"),
+    "level": ("level", "dim"),
+    "open": ("open", "dim"),
+}
+"""How a claim fared, in a word and its style."""
 
 
 def cohort_rows(cohort: str, folder: Path | None, hold_out: str | None = None) -> tuple[Dataset, dict[str, str]]:
@@ -90,7 +97,7 @@ def run_compare(
     console.note(f"{experiment.about['target']}: {how}, {size}")
     for sentence in experiment.about["skipped"]:
         console.note(sentence)
-    _run_write_print(experiment, out, jobs, scheduler, [*told, *experiment.about["skipped"]])
+    run_write_print(experiment, out, jobs, scheduler, [*told, *experiment.about["skipped"]])
 
 
 def _filled(data: Dataset) -> list[str]:
@@ -100,38 +107,10 @@ def _filled(data: Dataset) -> list[str]:
     return ["Missing values are filled with their column's median of the training rows; boosting takes them as gaps."]
 
 
-def run_reproduce(
-    what: str,
-    out: str | None,
-    data: str | None,
-    jobs: int | None,
-    scheduler: str | None,
-    seed: int | None,
-    *,
-    quick: bool,
-) -> None:
-    """Run an experiment of the paper, or one written in a TOML file of the same form."""
-    from precisionnet.paper.config import builtin, load_config
-
-    is_file = what.endswith(".toml")
-    config = load_config(Path(what) if is_file else builtin(what), quick)
-    if seed is not None:
-        config = replace(config, seed=seed)
-    place = Path(out or f"results-{Path(what).stem if is_file else what}{'-quick' if quick else ''}")
-    with console.working("preparing"):
-        from precisionnet.paper import build
-
-        experiment = build(config, None if data is None else Path(data))
-    expected = config.expected.get("quick" if quick else "full", "")
-    if expected:
-        console.note(f"Expected: {expected}")
-    _run_write_print(experiment, place, jobs, scheduler)
-
-
-def _run_write_print(
+def run_write_print(
     experiment: Experiment, out: Path, jobs: int | None, scheduler: str | None, told: Sequence[str] = ()
-) -> None:
-    """Run the fits that are not stored yet, write the page and the figures, print the answer."""
+) -> ExperimentPage:
+    """Run the fits that are not stored yet, write the page and the figures, print the answer; return the page."""
     from precisionnet.cli.progress import fits
     from precisionnet.report.experiment_page import write_results
     from precisionnet.runner.run import run_experiment
@@ -149,6 +128,7 @@ def _run_write_print(
     except OutputError as error:
         raise OutputError(f"All fits are kept, but not their page. {error} The same command then draws it.") from error
     _print_page(page, out, told)
+    return page
 
 
 def _safe_splits(splits: pd.DataFrame | None) -> pd.DataFrame | None:
@@ -176,10 +156,9 @@ def _print_page(page: ExperimentPage, out: Path, told: Sequence[str]) -> None:
         console.table(shown.columns, shown.rows)
     if page.claims:
         console.say("")
-        console.say("The paper's claims, under this protocol:")
-        styles = {True: ("holds", "green"), False: ("does not", "bold red"), None: ("open", "dim")}
+        console.say(page.about.get("claims_heading", "The paper's claims, under this protocol") + ":")
         console.listing(
-            (*styles[claim["holds"]], f"{claim['claim']} ({str(claim['numbers']).rstrip('.')})")
+            (*VERDICTS[claim["verdict"]], f"{claim['claim']} ({str(claim['numbers']).rstrip('.')})")
             for claim in page.claims
         )
     console.say("")
@@ -204,10 +183,16 @@ def run_status(folder: str | None) -> None:
 
 
 def run_page(folders: list[str]) -> None:
-    """Write the summary, the figures and the page of every folder again."""
+    """Write the summary, the figures and the page of every folder again, and one page over several experiments."""
     from precisionnet.report.experiment_page import PAGE, write_results
+    from precisionnet.report.overview import write_overview
+    from precisionnet.runner.manifest import MANIFEST
 
     for folder in folders:
+        if not (Path(folder) / MANIFEST).is_file():
+            write_overview(Path(folder))
+            console.say(f"Wrote {Path(folder) / PAGE}")
+            continue
         for sentence in write_results(Path(folder)).warnings:
             console.note(sentence)
         console.say(f"Wrote {Path(folder) / PAGE}")

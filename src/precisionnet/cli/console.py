@@ -7,7 +7,7 @@ the terminal, and takes markup for text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -27,6 +27,16 @@ err = Console(stderr=True, highlight=False)
 def error(sentence: str) -> None:
     """Print why the command stops: one sentence, no traceback."""
     err.print(Text.assemble(("Error: ", "bold red"), safe(in_options(sentence))))
+
+
+def errors(sentences: Sequence[str]) -> None:
+    """Print all that stops a command: one sentence, or a numbered list."""
+    if len(sentences) == 1:
+        error(sentences[0])
+        return
+    error(f"{len(sentences)} things stand in the way.")
+    for number, sentence in enumerate(sentences, 1):
+        err.print(Text.assemble((f"  {number}. ", "bold red"), safe(in_options(sentence))))
 
 
 def note(sentence: str) -> None:

@@ -12,8 +12,10 @@ from precisionnet.cli.messages import Commands
 from precisionnet.cli.options import (
     CompleteRows,
     Drop,
+    Duplicates,
     Format,
     IdColumn,
+    Measures,
     Person,
     Regions,
     Site,
@@ -22,6 +24,7 @@ from precisionnet.cli.options import (
     check_task,
     load_options,
 )
+from precisionnet.errors import refuse_all
 from precisionnet.inputs import refuse_missing_table
 
 if TYPE_CHECKING:
@@ -59,7 +62,11 @@ def check(
     format: Format = "auto",
     regions: Regions = "all",
     task: TaskOption = "auto",
-    missing: Annotated[str, typer.Option(metavar="[error|median]", help="What fit will do about gaps.")] = "error",
+    measures: Measures = None,
+    duplicates: Duplicates = "auto",
+    missing: Annotated[
+        str, typer.Option(metavar="[error|median|indicator]", help="What fit will do about gaps.")
+    ] = "indicator",
     complete_rows: CompleteRows = False,
     strict: Annotated[bool, typer.Option("--strict", help="Take warnings for errors.")] = False,
 ) -> None:
@@ -72,9 +79,11 @@ def check(
     from precisionnet.datasets.checks import Finding, check_dataset
 
     check_task(task)
-    check_choice("--missing", missing, ("error", "median"))
-    loading = load_options(target, id_column, person, site, drop, format, regions)
-    data = read_tables(tables, loading, complete_rows=complete_rows)
+    check_choice("--missing", missing, ("error", "median", "indicator"))
+    loading = load_options(target, id_column, person, site, drop, format, regions, duplicates, measures)
+    loading |= {"categories": True, "id": id_column or "auto"}
+    data, complaints = read_tables(tables, loading, complete_rows=complete_rows)
+    refuse_all(complaints)
     with console.working("checking"):
         findings = check_dataset(data, None if task == "auto" else task, missing)  # type: ignore[arg-type]
     loaded = [Finding("note", "loading", sentence) for sentence in data.notes]

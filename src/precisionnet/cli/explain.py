@@ -22,6 +22,7 @@ from precisionnet.errors import InputError, OutputError, some
 from precisionnet.estimators import load
 from precisionnet.estimators.checks import column_names
 from precisionnet.evidence import TaskEvidence, task_evidence
+from precisionnet.evidence.columns import task_by_column
 from precisionnet.graph_files import write_graph
 from precisionnet.outputs import names_in, refuse_foreign, whole_file
 from precisionnet.report.data_graph import edges_with_sureness, infer_data_graph
@@ -53,14 +54,15 @@ def run_explain(
     """Judge columns and edges, write tables, graphs and the page, and print the answer."""
     refuse_foreign(out, is_explain_output)
     model = load(folder)
-    data = rows_of_model(paths, id_column, column_names(model), target=_target(model, target), person=person)
+    data = rows_of_model(paths, id_column, model, target=_target(model, target), person=person)
     rows = fitted_rows(model, data)
     y = _target_of(model, data, rows)
     n_permutations = permutations or (QUICK_PERMUTATIONS if quick else PERMUTATIONS)
-    console.note(
-        f"Evidence comes from {len(rows)} of {len(data)} rows, those that the model was fitted on by their "
-        f"{'number' if data.X.index.name == 'row' else 'id'}; contributions are written for every row."
-    )
+    if len(rows) < len(data):
+        console.note(
+            f"Evidence comes from {len(rows)} of {len(data)} rows, those that the model was fitted on by their "
+            f"{'number' if data.X.index.name == 'row' else 'id'}; contributions are written for every row."
+        )
     if quick and permutations is None:
         console.note(
             f"--quick: {n_permutations} drawn targets instead of {PERMUTATIONS}, so p-values are coarser and fewer "
@@ -68,7 +70,8 @@ def run_explain(
         )
     train = data.take(rows)
     found = _evidence(model, train, y, out, n_permutations, count_workers(jobs), seed)
-    graph, why_not = infer_data_graph(train.X, train.groups)
+    found = task_by_column(found, model.fitted.blocks)
+    graph, why_not = infer_data_graph(model.node_rows(train.X), train.groups, model)
     about = Explanation(
         found=found,
         graph=graph,
@@ -261,4 +264,5 @@ def _say(about: Explanation, out: Path) -> None:
 
 
 def _way(direction: int) -> str:
-    return "rises" if direction > 0 else "falls"
+    """What the prediction does as the column rises; labels have no direction."""
+    return "rises" if direction > 0 else "falls" if direction < 0 else "–"

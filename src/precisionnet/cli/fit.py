@@ -1,4 +1,7 @@
-"""``precisionnet fit``, once the table is read and checked: train, measure, write. The demo does so twice."""
+"""``precisionnet fit``, once the table is read and checked: train, test, write. The demo does so twice.
+
+Pages and figures are imported when they are made: the bar of the training should not wait for them.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,12 @@ from precisionnet.cli.progress import epochs
 from precisionnet.cli.tables import prediction_frame
 from precisionnet.datasets import Dataset, make_gaussian_regression
 from precisionnet.datasets.checks import Finding, check_dataset
-from precisionnet.estimators.files import is_model_folder
-from precisionnet.evaluation import METRIC_LABELS, HoldOut, measure
+from precisionnet.estimators.model_file import is_model_folder
+from precisionnet.evaluation import Folds, Measured, measure
+from precisionnet.evaluation.methods import label
+from precisionnet.evaluation.protocol import target_of
 from precisionnet.outputs import whole_folder
 from precisionnet.parameters import settings_of
-from precisionnet.report import render
-from precisionnet.report.data_graph import edges_with_sureness, infer_data_graph
 from precisionnet.tables_out import write_table
 from precisionnet.types import TaskName
 
@@ -39,7 +42,7 @@ def run_fit(
     task: TaskName,
     out: Path,
     seed: int,
-    test_fraction: float,
+    folds: Folds | None,
     parameters: dict[str, Any],
     source: str,
     *,
@@ -47,7 +50,7 @@ def run_fit(
 ) -> None:
     """Train, write the output folder and print the result."""
     try:
-        result = fit_and_write(data, findings, task, out, seed, test_fraction, parameters, source)
+        result = fit_and_write(data, findings, task, out, seed, folds, parameters, source)
     except KeyboardInterrupt:
         console.note("Stopped; nothing was written.")
         raise
@@ -60,19 +63,24 @@ def fit_and_write(
     task: TaskName,
     out: Path,
     seed: int,
-    test_fraction: float,
+    folds: Folds | None,
     parameters: dict[str, Any],
     source: str,
-) -> HoldOut:
+) -> Measured:
     """Train and write the output folder, whole or not at all."""
     settings = settings_of(parameters, task, name_of=option_name)
     with whole_folder(out, is_ours=is_fit_output) as folder:
-        with epochs(settings.n_epochs) as callback:
-            result = measure(data, task, parameters, seed=seed, test_fraction=test_fraction, callbacks=[callback])
+        with epochs(settings.n_epochs) as bar:
+            result = measure(
+                data, task, parameters, seed=seed, folds=folds, callbacks=[bar.advance], on_fit=bar.count_fits
+            )
         result.model.save(folder / MODEL_FOLDER)
-        write_table(_predictions(result, data.X.index), folder / PREDICTIONS)
-        small = data.X.shape[1] <= MOST_COLUMNS and len(data) <= MOST_ROWS
-        graph = infer_data_graph(data.X, data.groups)[0] if small else None
+        write_table(_predictions(result, data), folder / PREDICTIONS)
+        from precisionnet.report import render
+        from precisionnet.report.data_graph import infer_data_graph
+
+        small = result.model.fitted.n_features <= MOST_COLUMNS and len(data) <= MOST_ROWS
+        graph = infer_data_graph(result.model.node_rows(data.X), data.groups, result.model)[0] if small else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a glyph that is missing from a font is no news
             page = render(result, source, datetime.date.today().isoformat(), findings, graph)
@@ -88,34 +96,41 @@ def is_fit_output(folder: Path) -> bool:
     return known and model.is_dir() and is_model_folder(model)
 
 
-def print_result(result: HoldOut, out: Path, *, guessed: bool = False) -> None:
-    """Print the scores, the graph in a sentence, and where things are."""
+def print_result(result: Measured, out: Path, *, guessed: bool = False) -> None:
+    """Print how it was tested, the scores, the verdict, the graph in a sentence, and where things are."""
+    from precisionnet.report import how_tested, score_lines, verdict
+
     for sentence in result.notes:
         console.note(sentence)
     model = result.model
-    n, rows = int(model.n_features_in_), model.n_rows_
+    n, rows = len(model.fitted.blocks), model.n_rows_
     validation = f" + {rows['validation']} validation" if rows["validation"] else ""
     how = f"{result.task} (guessed; --task sets it)" if guessed else result.task
-    console.say(
-        f"{result.target}: {how}, {n} columns, {rows['training']} training{validation} "
-        f"+ {len(result.test)} held-out rows"
-    )
+    console.say(f"{result.target}: {how}, {n} columns, {rows['training']} training{validation} rows")
+    console.say(how_tested(result))
     console.say("")
-    labels = [METRIC_LABELS[name] for name in result.scores.columns]
-    cells = [
-        [str(name), *("–" if v != v else f"{v:.3f}" for v in row)]
-        for name, row in zip(result.scores.index, result.scores.values, strict=True)
-    ]
-    console.table(["held-out rows", *labels], cells)
+    columns, lines = score_lines(result)
+    console.table(["", *columns], [[label(name).lower(), *line] for name, line in lines.items()])
     console.say("")
-    console.say(graph_sentence(model))
+    console.say(verdict(result))
+    console.say(graph_sentence(model.precision_, len(model.to_edge_frame()), n, model.method))
     console.say(f"Wrote {out / REPORT}, {out / PREDICTIONS} and {out / MODEL_FOLDER}/")
 
 
-def _predictions(result: HoldOut, ids: pd.Index[Any]) -> pd.DataFrame:
-    said = result.predictions
-    columns = {"true": result.y_test, "predicted": said.predicted}
-    return prediction_frame(ids[result.test], columns, said.probabilities, getattr(result.model, "classes_", None))
+def _predictions(result: Measured, data: Dataset) -> pd.DataFrame:
+    """Every row of the table: its id, true and predicted target and the fold that it was predicted in."""
+    tested, said = result.folds.tested, result.predictions[result.method]
+    predicted = pd.Series(said.predicted, index=tested).reindex(range(len(data)))
+    fold = pd.Series(result.folds.fold[tested] + 1, index=tested).reindex(range(len(data))).astype("Int64")
+    columns = {"true": target_of(data), "predicted": predicted.to_numpy(), "fold": fold.array}
+    if result.folds.kind == "groups":
+        columns["held_out"] = result.folds.cluster
+    probabilities = said.probabilities
+    if probabilities is not None:
+        whole = np.full((len(data), probabilities.shape[1]), np.nan)
+        whole[tested] = probabilities
+        probabilities = whole
+    return prediction_frame(data.X.index, columns, probabilities, getattr(result.model, "classes_", None))
 
 
 def run_demo(out: Path) -> None:
@@ -133,7 +148,7 @@ def run_demo(out: Path) -> None:
     for name, (what, data) in jobs.items():
         console.say(f"== {name}: {what}")
         findings = check_dataset(data, "regression")
-        result = fit_and_write(data, findings, "regression", out / name, 0, 0.2, {"method": "joint"}, f"{name} (demo)")
+        result = fit_and_write(data, findings, "regression", out / name, 0, None, {"method": "joint"}, f"{name} (demo)")
         print_result(result, out / name)
         if name == "synthetic":
             console.say(_true_edges(drawn))
@@ -143,6 +158,8 @@ def run_demo(out: Path) -> None:
 
 def _true_edges(drawn: Any) -> str:
     """Say how many of the edges that the page shows as sure are those that the table was drawn with."""
+    from precisionnet.report.data_graph import edges_with_sureness, infer_data_graph
+
     true = drawn.theta_true[np.triu_indices(len(drawn.theta_true), 1)] != 0
     found, why_not = infer_data_graph(drawn.X, drawn.groups)
     if found is None:

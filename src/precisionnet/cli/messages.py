@@ -1,6 +1,6 @@
 """Sentences of the library in the words of the command line. Light: a refusal should come at once.
 
-A message of the library names a parameter as Python has it: ``drop=['a']``, ``test_fraction=``. A person at a terminal
+A message of the library names a parameter as Python has it: ``drop=['a']``, ``n_folds=``. A person at a terminal
 has options, so the names of the running command's options are translated when a sentence is printed.
 """
 
@@ -29,6 +29,9 @@ OPTION_OF = {
     "groups": "person",
     "covariates": "covariate",
     "n_permutations": "permutations",
+    "n_folds": "folds",
+    "inputs": "input",
+    "adjust_for": "covariate",
 }
 """Parameters whose option has another name."""
 
@@ -69,15 +72,13 @@ def in_options(message: str) -> str:
     return as_options(message, _speaking.get())
 
 
-def graph_sentence(model: Any) -> str:
-    """Say how many edges the sparse graph has, in words where there are none or all."""
-    n = int(model.n_features_in_)
-    pairs, edges = n * (n - 1) // 2, len(model.to_edge_frame())
-    zeros = float((model.precision_ == 0).mean())
-    sentence = f"Graph: {edges} of {pairs} possible edges, {zeros:.0%} of the precision is exactly zero."
-    if edges == 0:
+def graph_sentence(precision: Any, n_edges: int, n_columns: int, method: str) -> str:
+    """Say how many edges the graph of a sparse precision has, in words where there are none or all."""
+    pairs, zeros = n_columns * (n_columns - 1) // 2, float((precision == 0).mean())
+    sentence = f"Graph: {n_edges} of {pairs} possible edges, {zeros:.0%} of the precision is exactly zero."
+    if n_edges == 0:
         sentence += " No column depends directly on another at this penalty: lower --l1-scale."
-    elif edges == pairs and model.method in ("joint", "glasso") and n > 2:
+    elif n_edges == pairs and method in ("joint", "glasso") and n_columns > 2:
         sentence += " Every pair is connected: raise --l1-scale for a sparser graph."
     return sentence
 
@@ -106,7 +107,7 @@ class _Command(TyperCommand):
         except PrecisionNetError as error:
             from precisionnet.cli import console
 
-            console.error(str(error))
+            console.errors(getattr(error, "sentences", [str(error)]))
             raise typer.Exit(2) from error
         finally:
             _speaking.reset(token)
@@ -124,7 +125,8 @@ def _printable_complaints() -> Iterator[None]:
     try:
         yield
     except _USAGE_ERROR as error:
-        error.message = printable(error.message)
+        if error.ctx is None or error.message != error.ctx.get_help():  # which a command without arguments shows
+            error.message = printable(error.message)
         raise
 
 

@@ -6,16 +6,16 @@ A typing mistake should not cost five seconds: no NumPy, pandas or torch here.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from precisionnet.errors import InputError, ModelFileError
+from precisionnet.errors import InputError, ModelFileError, PrecisionNetError, refuse_all
 from precisionnet.parameters import PARAMETERS, Parameter, settings_of
 
-FORMATS = "[auto|freesurfer|ants|adni|enigma|participants|regions|table]"
+FORMATS = "[auto|freesurfer|aseg|ants|adni|enigma|participants|regions|table]"
 WRITERS = (".csv", ".tsv", ".parquet")
 COHORTS = ("abide", "ants", "adni")
 """What ``compare`` takes in the place of a table; as ``paper.config`` has them."""
@@ -37,6 +37,19 @@ Format = Annotated[
     str, typer.Option(metavar=FORMATS, help="What the tables are; 'table' takes every column as it stands.")
 ]
 Regions = Annotated[str, typer.Option(metavar="[all|dkt62]", help="Of Desikan-Killiany's 68 regions, all or DKT's 62.")]
+Duplicates = Annotated[
+    str,
+    typer.Option(
+        metavar="[auto|first|mean|drop]",
+        help="Which rows to keep of an id whose rows differ; auto drops them where an id should have one row.",
+    ),
+]
+Measures = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B,...", help="Measures of brain regions to use together: thickness, area, volume (with subcortical)."
+    ),
+]
 CompleteRows = Annotated[
     bool, typer.Option("--complete-rows", help="Leave out rows in which the target or a feature is missing.")
 ]
@@ -61,11 +74,16 @@ Defaults = Annotated[
 Quick = Annotated[bool, typer.Option("--quick", help="A run of minutes: fewer repeats and fewer parameters to try.")]
 
 
-def with_model_parameters(command: Callable[..., None]) -> Callable[..., None]:
-    """Give ``command(..., **parameters)`` one option per model parameter, made from ``precisionnet.parameters``."""
+def with_model_parameters(command: Callable[..., None], **defaults: Any) -> Callable[..., None]:
+    """Give ``command(..., **parameters)`` one option per model parameter, made from ``precisionnet.parameters``.
+
+    ``defaults`` are those that differ on the command line.
+    """
     own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
     added = [
-        inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.initial, annotation=_annotation(p))
+        inspect.Parameter(
+            p.name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(p.name, p.initial), annotation=_annotation(p)
+        )
         for p in PARAMETERS
     ]
 
@@ -96,13 +114,21 @@ def load_options(
     drop: list[str] | None,
     format: str,
     regions: str,
+    duplicates: str = "auto",
+    measures: str | None = None,
+    beside: Sequence[str | None] = (),
 ) -> dict[str, Any]:
-    """Return the arguments of ``load_table``; a column that is named in two roles is refused."""
+    """Return the arguments of ``load_table``; a column that is named in two roles is refused.
+
+    ``beside`` are columns that are kept beside the features, where they are named; id and person are kept anyway.
+    """
     from precisionnet.arguments import refuse_two_roles  # with NumPy, which --help does not need
 
     dropped = [("--drop", name) for name in drop or []]
     refuse_two_roles([("--target", target), ("--id", id_column), ("--site", site), *dropped])
     refuse_two_roles([("--target", target), ("--person", person)])  # a person may well be the id
+    kept = [name for name in beside if name is not None and name not in (id_column, person)]
+    refuse_two_roles([("--target", target), *dropped, *(("--hold-out or --time", name) for name in kept)])
     return {
         "target": target,
         "id": id_column,
@@ -111,6 +137,9 @@ def load_options(
         "drop": drop or [],
         "format": format,
         "regions": regions,
+        "duplicates": duplicates,
+        "measures": None if measures is None else [name.strip() for name in measures.split(",") if name.strip()],
+        **({"covariates": kept} if kept else {}),
     }
 
 
@@ -121,6 +150,17 @@ def held_out_site(site: str | None, hold_out: str | None) -> str | None:
             f"--site {site} and --hold-out {hold_out} name two columns, and a row has one group: leave --site out."
         )
     return hold_out if site is None else site
+
+
+def all_at_once(*checks: Callable[[], object]) -> None:
+    """Run every check, and raise all that they refuse in one answer."""
+    complaints = list[str]()
+    for check in checks:
+        try:
+            check()
+        except PrecisionNetError as error:
+            complaints += getattr(error, "sentences", [str(error)])
+    refuse_all(complaints)
 
 
 def check_parameters(parameters: dict[str, Any]) -> None:
@@ -139,10 +179,15 @@ def check_task(task: str) -> None:
         raise InputError(f"--task must be auto, regression or classification, got {task!r}.")
 
 
-def check_test_fraction(test_fraction: float) -> None:
-    """Refuse a ``--test-fraction`` that leaves no rows on one side."""
-    if not 0.0 < test_fraction < 1.0:
-        raise InputError(f"--test-fraction must be between 0 and 1, got {test_fraction:g}; 0.2 holds out a fifth.")
+def check_folds(folds: int | None, hold_out: str | None, time: str | None) -> None:
+    """Refuse folds that are too few, and two ways to test at once."""
+    if folds is not None and folds < 2:
+        raise InputError(f"--folds must be at least 2, got {folds}; 5 is usual.")
+    if hold_out is not None and time is not None:
+        raise InputError(
+            f"--hold-out {hold_out} and --time {time} are two ways to test one fit: give one of them, and run it twice "
+            "to have both."
+        )
 
 
 def check_model(folder: str) -> None:
@@ -236,6 +281,23 @@ def check_group_columns(
     refuse_two_roles([*beside, ("--paired-by", paired_by)])  # who is paired may well be the id
 
 
+def check_gap_columns(
+    target: str, by: str | None, controls: str | None, site: str | None, roles: dict[str, list[str]]
+) -> None:
+    """Refuse controls without groups, and a column in two roles; a covariate may be an input and adjusted for."""
+    from precisionnet.arguments import refuse_two_roles  # with NumPy, which --help does not need
+
+    if by is None and controls is not None:
+        raise InputError(f"--controls {controls} names a group: name the column of groups with --by, too.")
+    twice = [name for names in roles.values() for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise InputError(f"Column {twice[0]!r} is given twice as the same kind of covariate: name it once.")
+    named = {"--input": roles["inputs"], "--regress-out": roles["regress_out"], "--covariate": roles["adjust_for"]}
+    for option, names in named.items():
+        refuse_two_roles([("--target", target), ("--by", by), ("--site", site), *((option, name) for name in names)])
+    refuse_two_roles([(option, name) for option in ("--input", "--regress-out") for name in named[option]])
+
+
 def check_data(cohort: str | None, folder: str | None) -> None:
     """Refuse a folder of tables that is not there, and ADNI without one: it cannot be fetched."""
     if folder is not None and not Path(folder).is_dir():
@@ -247,9 +309,16 @@ def check_data(cohort: str | None, folder: str | None) -> None:
         )
 
 
-def check_results(folder: str) -> None:
-    """Refuse a folder in which no experiment is stored."""
-    if not (Path(folder) / "experiment.json").is_file():
+def check_reading(reading: str | None) -> None:
+    """Refuse a reading that is none."""
+    if reading not in (None, "paper", "flattened", "both"):
+        raise InputError(f"--reading must be paper, flattened or both, got {reading!r}.")
+
+
+def check_results(folder: str, *, below: bool = False) -> None:
+    """Refuse a folder in which no experiment is stored, itself or (``below``) in a folder in it."""
+    found = (Path(folder) / "experiment.json").is_file()
+    if not found and not (below and any(Path(folder).glob("**/experiment.json"))):
         raise InputError(f"{folder!r} is not a results folder: pass one that precisionnet compare or reproduce made.")
 
 
@@ -257,3 +326,9 @@ def check_ending(output: str | None) -> None:
     """Refuse an output file of a kind that cannot be written."""
     if output is not None and Path(output).suffix.lower() not in WRITERS:
         raise InputError(f"Cannot write {output!r}: its ending must be one of {', '.join(WRITERS)}.")
+
+
+def check_page(page: str | None) -> None:
+    """Refuse a page that no browser would open by its name."""
+    if page is not None and Path(page).suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"Cannot write the page {page!r}: its ending must be .html.")

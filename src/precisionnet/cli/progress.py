@@ -27,9 +27,32 @@ QUIET_SECONDS = 30.0
 """Without a terminal, at most one line in so many seconds."""
 
 
+class EpochBar:
+    """The epochs of one or several fits, each at most ``max_epochs`` long, on one bar."""
+
+    def __init__(self, progress: Progress, max_epochs: int) -> None:
+        self._progress, self._max_epochs = progress, max_epochs
+        self._task = progress.add_task("training", total=max_epochs, losses="")
+
+    def count_fits(self, done: int, total: int) -> None:
+        """Take note that so many fits of all are done; those that stopped early are an end, too."""
+        self._progress.update(self._task, completed=done * self._max_epochs, total=total * self._max_epochs)
+
+    def advance(self, row: dict[str, float]) -> None:
+        """Take the history's row of one epoch."""
+        losses = f"train {row['train_loss']:.3f}"
+        if row["validation_loss"] == row["validation_loss"]:
+            losses += f"  validation {row['validation_loss']:.3f}"
+        self._progress.update(self._task, advance=1, losses=losses)
+
+    def finish(self) -> None:
+        """Fill the bar: early stopping is an end, too."""
+        self._progress.update(self._task, total=self._progress.tasks[0].completed)
+
+
 @contextmanager
-def epochs(max_epochs: int) -> Iterator[Callable[[dict[str, float]], None]]:
-    """Yield what is to be called with the row of every epoch; without a terminal nothing is drawn until the end."""
+def epochs(max_epochs: int) -> Iterator[EpochBar]:
+    """Yield the bar of a training; without a terminal nothing is drawn until the end."""
     columns = (
         TextColumn("training"),
         BarColumn(bar_width=24),
@@ -38,16 +61,9 @@ def epochs(max_epochs: int) -> Iterator[Callable[[dict[str, float]], None]]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console.err) as progress:
-        task = progress.add_task("training", total=max_epochs, losses="")
-
-        def advance(row: dict[str, float]) -> None:
-            losses = f"train {row['train_loss']:.3f}"
-            if row["validation_loss"] == row["validation_loss"]:
-                losses += f"  validation {row['validation_loss']:.3f}"
-            progress.update(task, advance=1, losses=losses)
-
-        yield advance
-        progress.update(task, total=progress.tasks[0].completed)  # early stopping is an end, too
+        bar = EpochBar(progress, max_epochs)
+        yield bar
+        bar.finish()
 
 
 @contextmanager

@@ -1,16 +1,14 @@
-"""``precisionnet show``: what is in a model, on one screen."""
+"""``precisionnet show``: what is in a model, on one screen. Without torch, so that it comes at once."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from precisionnet.cli import console
 from precisionnet.cli.messages import graph_sentence
 from precisionnet.errors import some
-from precisionnet.estimators import load
-from precisionnet.estimators.checks import column_names
+from precisionnet.estimators.columns import edge_frame
+from precisionnet.estimators.summary import ModelSummary, read_summary
 from precisionnet.parameters import PARAMETERS
 from precisionnet.tables_out import write_table
 
@@ -19,48 +17,57 @@ EDGES_SHOWN = 10
 
 def run_show(folder: str, edges: str | None) -> None:
     """Print the model; write its edges where a file is named."""
-    model = load(folder)
-    smallest, largest = np.linalg.eigvalsh(model.precision_)[[0, -1]]
-    rows = model.n_rows_
-    console.say(f"{type(model).__name__}, method {model.method}, target {model.target_name_ or 'unnamed'}")
-    if hasattr(model, "classes_"):
-        console.say(f"Classes: {some([str(label) for label in model.classes_], 10)}")
-    console.say(f"Columns: {some(column_names(model), 4)}")
+    model = read_summary(folder)
+    settings, rows, columns = model.settings, model.n_rows, model.blocks.names
+    frame = edge_frame(model.precision, model.blocks)
+    smallest, largest = np.linalg.eigvalsh(model.precision)[[0, -1]]
+    console.say(f"{model.estimator}, method {settings.method}, target {model.target_name or 'unnamed'}")
+    if model.classes is not None:
+        console.say(f"Classes: {some([str(label) for label in model.classes], 10)}")
+    console.say(f"Columns: {some(columns, 4)}")
     console.say(f"Rows: {rows['training']} training, {rows['validation']} validation")
-    console.say(graph_sentence(model))
-    if model.method == "vnn":
+    console.say(graph_sentence(model.precision, len(frame), len(columns), settings.method))
+    if settings.method == "vnn":
         console.say("The network runs on the covariance; the graph is that of its inverse.")
     console.say(
         f"Eigenvalues of the precision: {smallest:.3g} to {largest:.3g}"
-        + ("" if model.method in ("sample", "vnn") else f"; l1 penalty {model.l1_penalty_:.3g}")
+        + ("" if settings.method in ("sample", "vnn") else f"; l1 penalty {model.l1_penalty:.3g}")
     )
-    console.say(f"Epoch {model.best_epoch_} of {model.n_iter_} kept: {_kept(model)}")
+    console.say(f"Epoch {model.best_epoch} of {len(model.history)} kept: {_kept(model)}")
     console.say(_networks(model))
-    settings = vars(model.settings)
-    changed = [f"{p.name}={settings[p.name]}" for p in PARAMETERS if settings[p.name] != p.of(model.recipe)]
+    values = vars(settings)
+    changed = [f"{p.name}={values[p.name]}" for p in PARAMETERS if values[p.name] != p.of(settings.recipe)]
     console.say(f"Parameters beside the defaults: {', '.join(changed) or 'none'}")
-    frame = model.to_edge_frame()
     if len(frame):
         console.say("")
-        cells = [[e.source, e.target, f"{e.partial_correlation:+.3f}"] for e in frame.head(EDGES_SHOWN).itertuples()]
+        signed = {name for name, has_sign in zip(model.blocks.names, model.blocks.signed, strict=True) if has_sign}
+        cells = [
+            [
+                str(e.source),
+                str(e.target),
+                f"{e.partial_correlation:{'+' if {e.source, e.target} <= signed else ''}.3f}",
+            ]
+            for e in frame.head(EDGES_SHOWN).itertuples()
+        ]
         console.table(["strongest edges", "", "partial corr."], cells, n_text=2)
     if edges is not None:
         write_table(frame, edges)
         console.say(f"Wrote {len(frame)} edges to {edges}")
 
 
-def _kept(model: Any) -> str:
-    row = model.history_.iloc[model.best_epoch_ - 1]
-    name = "accuracy" if hasattr(model, "classes_") else "mean absolute error"
+def _kept(model: ModelSummary) -> str:
+    """Say how single networks did in training; the model, their mean, is better than one of them."""
+    row = model.history.iloc[model.best_epoch - 1]
+    name = "mean absolute error" if model.classes is None else "accuracy"
     train, validation = row["train_metric"], row["validation_metric"]
-    where = "in validation" if model.n_rows_["validation"] else "on rows left out"
+    where = "in validation" if model.n_rows["validation"] else "on rows left out"
     return f"{name} {train:.3g} in training" + ("" if np.isnan(validation) else f", {validation:.3g} {where}")
 
 
-def _networks(model: Any) -> str:
-    """Say how many networks there are, and their error on the rows each left out."""
-    count = len(model.networks_)
+def _networks(model: ModelSummary) -> str:
+    """Say how many networks there are, and their error on the rows that they left out, each fold's together."""
     words = {"oob_mae_": "mean absolute error", "oob_log_loss_": "log loss", "oob_accuracy_": "accuracy"}
-    errors = {word: getattr(model, name) for name, word in words.items() if hasattr(model, name)}
+    errors = {words[name]: value for name, value in model.errors.items() if name in words}
     known = ", ".join(f"{word} {value:.3g}" for word, value in errors.items() if not np.isnan(value))
-    return f"{count} network{'s' if count > 1 else ''}" + (f"; out of bag: {known}" if known else "")
+    networks = f"{model.n_networks} network{'s' if model.n_networks > 1 else ''}"
+    return networks + (f"; on rows that those of a fold left out together (out of bag): {known}" if known else "")

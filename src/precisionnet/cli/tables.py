@@ -12,60 +12,102 @@ from typing import Any
 import pandas as pd
 
 from precisionnet.cli import console
-from precisionnet.datasets import Dataset, check_target, guess_task, load_table, refuse_unusable
+from precisionnet.datasets import Dataset, check_target, guess_task, load_table
 from precisionnet.datasets.checks import Finding, check_dataset
 from precisionnet.datasets.neuro.formats import OF_REGIONS, recognise
-from precisionnet.datasets.neuro.regions import parse_region
-from precisionnet.datasets.table_files import read_header
-from precisionnet.datasets.validation import MIN_ROWS
-from precisionnet.errors import InputError, some
+from precisionnet.datasets.neuro.regions import MEASURES, parse_region, parse_structure
+from precisionnet.datasets.table_files import find, read_header
+from precisionnet.datasets.tables import read_dataset
+from precisionnet.datasets.validation import MIN_ROWS, plain_target, unusable, unusable_features
+from precisionnet.errors import InputError, did_you_mean, refuse_all, shown, some
+from precisionnet.preprocessing import EncodedColumn
+from precisionnet.preprocessing.table_columns import is_label_column
 from precisionnet.types import TaskName
 
 EVERY_SCAN = {"phase": None, "quality": "any", "scans": "all"}
 """Of an ADNI table: what is given is predicted."""
 
 
-def read_tables(paths: list[str], loading: dict[str, Any], *, complete_rows: bool = False) -> Dataset:
-    """Read and join the tables; with ``complete_rows`` leave out the rows in which something is missing."""
-    data = named_by_measure(load_table(*paths, **loading))
+def read_tables(paths: list[str], loading: dict[str, Any], *, complete_rows: bool = False) -> tuple[Dataset, list[str]]:
+    """Read and join the tables, and say what cannot be used; ``complete_rows`` leaves out rows with gaps."""
+    data, complaints = read_dataset(*paths, **loading)
+    data = named_by_measure(data)
     if not complete_rows:
-        return data
+        return data, complaints
     kept = data.without_missing()
     if len(kept) == 0:
-        raise InputError(f"No row of {paths[0]!r} is complete, and --complete-rows leaves none: --drop empty columns.")
+        none_left = f"No row of {paths[0]!r} is complete, and --complete-rows leaves none: --drop empty columns."
+        return data, [*complaints, none_left]
     lost = len(data) - len(kept)
-    return replace(kept, notes=(*data.notes, f"{lost} of {len(data)} rows are not complete and were left out."))
+    said = f"{lost} of {len(data)} rows are not complete and were left out."
+    return replace(kept, notes=(*data.notes, said)), complaints
 
 
 def rows_to_fit(
     paths: list[str], loading: dict[str, Any], task: str, *, complete_rows: bool, missing: str, strict: bool
 ) -> tuple[Dataset, TaskName, list[Finding]]:
-    """Return the rows, what their target is, and what was found in them; what cannot be fitted is refused."""
-    data = read_tables(paths, loading, complete_rows=complete_rows)
+    """Return the rows, what their target is, and what was found in them; what cannot be fitted is refused at once."""
+    data, complaints = read_tables(paths, loading, complete_rows=complete_rows)
+    of_target = data.y is not None or not complaints  # of a target that is misnamed all is said
+    complaints += (unusable if of_target else unusable_features)(data, missing=missing)
     if len(data) < MIN_ROWS:
         rows = "1 row" if len(data) == 1 else f"{len(data)} rows"
-        raise InputError(f"Table {paths[0]!r} has {rows}: at least {MIN_ROWS} are needed to fit and test; bring more.")
-    X, y = refuse_unusable(data, missing=missing)
-    kind: TaskName = guess_task(y) if task == "auto" else task  # type: ignore[assignment]
-    data = replace(data, X=X, y=check_target(y, kind))
+        complaints.append(f"Table {paths[0]!r} has {rows}: at least {MIN_ROWS} are needed to fit and test; bring more.")
+    kind: TaskName | None = None if task == "auto" else task  # type: ignore[assignment]
+    if data.y is not None and data.y.notna().all() and len(data) >= MIN_ROWS:
+        try:
+            y = plain_target(data.y)
+            kind = guess_task(y) if kind is None else kind
+            data = replace(data, y=check_target(y, kind))
+        except InputError as error:
+            complaints.append(str(error))
+    findings = [*check_dataset(data, kind, missing), *(Finding("note", "loading", note) for note in data.notes)]
+    if complaints:
+        refuse_all([*complaints, *(f.sentence for f in findings if f.level == "error" and f.check == "people")])
+    assert kind is not None
     for sentence in data.notes:
         console.note(sentence)
-    findings = [*check_dataset(data, kind, missing), *(Finding("note", "loading", note) for note in data.notes)]
+    encoding = [finding.sentence for finding in findings if finding.check == "encoding"]
+    if encoding:
+        console.note(" ".join(encoding))
     report_findings(findings, strict=strict)
-    return data, kind, findings
+    return without_unused(data, missing), kind, findings
+
+
+def without_unused(data: Dataset, missing: str) -> Dataset:
+    """Leave out columns of labels that no encoder can use, as the findings say: a prediction need not have them."""
+    labels = data.X[[name for name, column in data.X.items() if is_label_column(column)]]
+    found = [
+        EncodedColumn.fit(column, indicator_share=0.01 if missing == "indicator" else 1.0)
+        for _, column in labels.items()
+    ]
+    unused = [column.name for column in found if not column.node_names]
+    return replace(data, X=data.X.drop(columns=unused)) if unused else data
+
+
+def refuse_unknown_columns(paths: list[str], named: dict[str, str | None]) -> None:
+    """Refuse an option that names a column which no table has; the nearest name is offered."""
+    columns = [name for path in paths for name in read_header(path)]
+    for option, name in named.items():
+        if name is not None and find(name, columns) is None:
+            raise InputError(
+                f"There is no column {shown(name)}{did_you_mean(name, columns)}: {option} must name one of the table's "
+                f"columns ({some(columns)})."
+            )
 
 
 def rows_of_model(
-    paths: list[str], id_column: str | None, names: list[str], *, target: str | None = None, person: str | None = None
+    paths: list[str], id_column: str | None, model: Any, *, target: str | None = None, person: str | None = None
 ) -> Dataset:
-    """Read a model's columns: by region where the tables hold regions, else as they stand."""
+    """Read a fitted model's columns: by region where the tables hold regions, else as they stand."""
+    names, encoder = list(model.fitted.blocks.names), model.encoder_
     headers = [read_header(path) for path in paths]
-    roles: dict[str, Any] = {"id": id_column, "target": target, "person": person}
+    roles: dict[str, Any] = {"id": id_column or "auto", "target": target, "person": person}
     as_written = set(names) <= {name for header in headers for name in header}
     of_regions = any(recognise(header) in OF_REGIONS for header in headers)
-    if of_regions and any(parse_region(name) is not None for name in names):
+    if of_regions and any(parse_region(name) is not None or parse_structure(name) is not None for name in names):
         try:
-            data = named_by_measure(load_table(*paths, **roles, adni=EVERY_SCAN))
+            data = named_by_measure(load_table(*paths, **roles, adni=EVERY_SCAN, measures=_several_measures(names)))
         except InputError:
             if not as_written:
                 raise
@@ -82,17 +124,24 @@ def rows_of_model(
         data = load_table(*paths, **roles)  # its rows are named as they were for the fit
         if set(names) <= set(data.X.columns):
             return replace(data, X=data.X[names])
-    return load_table(*paths, **roles, features=names, format="table")
+    labels = [c.name for c in encoder.columns_ if c.kind not in ("number", "left out")] if encoder is not None else []
+    return load_table(*paths, **roles, features=names, format="table", categories=labels)
+
+
+def _several_measures(names: list[str]) -> list[str] | None:
+    """Return the measures of a model's regions, where it has more than one."""
+    found = [name.rpartition("_")[2] for name in names]
+    measures = [measure for measure in dict.fromkeys(found) if measure in MEASURES.values()]
+    return measures if len(measures) > 1 else None
 
 
 def report_findings(findings: Sequence[Finding], *, strict: bool = False) -> None:
     """Before a fit: print warnings on standard error; errors, and warnings under ``strict``, stop it."""
     errors, warned = ([f for f in findings if f.level == level] for level in ("error", "warning"))
-    fatal = [*errors, *(warned if strict else [])]
-    if fatal:
-        others = f" (one of {len(fatal)}; precisionnet datasets check lists all)" if len(fatal) > 1 else ""
-        why = "" if errors else "--strict takes warnings for errors: "
-        raise InputError(f"{why}{fatal[0].sentence}{others}")
+    fatal = [finding.sentence for finding in (*errors, *(warned if strict else []))]
+    if fatal and not errors:
+        fatal[0] = f"--strict takes warnings for errors: {fatal[0]}"
+    refuse_all(fatal)
     for finding in warned:
         console.warn(finding.sentence)
 

@@ -3,6 +3,8 @@
     -9999  n/a  NA  (empty)    missing
     89+                        89 (BIDS: old ages are cut off)
     2,41                       2.41 where a whole column is written so
+    red  green  blue           labels, where a table may hold them; so are yes and no
+    2024-03-02  2.3.2024       dates, where a table may hold labels and the whole column is written so
 
 Whatever is read as something other than what stands there is said in a note; what cannot be read is refused with the
 file, the column and the row.
@@ -18,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from precisionnet.errors import InputError, shown, some
+from precisionnet.errors import refuse_all, shown, some
 from precisionnet.types import BoolArray, FloatArray
 
 MISSING_TEXT = (
@@ -35,6 +37,9 @@ _DATE = re.compile(
 )
 _OPEN = r"[0-9]+(\.[0-9]+)?\+"
 _COMMA = r"[-+]?[0-9]+(,[0-9]+)?([eE][-+]?[0-9]+)?\+?"
+_YEAR_FIRST = r"^([0-9]{4})[-/.]([0-9]{1,2})[-/.]([0-9]{1,2})(?:[ T].*)?$"
+_YEAR_LAST = r"^([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4})(?:[ T].*)?$"
+_WITH_UNIT = r"([-+]?[0-9]+([.,][0-9]+)?) ?([A-Za-zµ%°/²³]{1,8})"
 _THOUSANDS = r"[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+"
 MOSTLY = 0.8
 """Share of numbers from which on the rest of a column are mistakes, not labels."""
@@ -89,16 +94,91 @@ def _stripped(column: pd.Series[Any]) -> pd.Series[Any]:
     return column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
 
 
-def numeric(frame: pd.DataFrame, path: str, way: str = DROPPABLE) -> tuple[pd.DataFrame, list[str]]:
-    """The columns as float64, and what was read as what; text is refused by file, column and row."""
+class Columns(NamedTuple):
+    """Columns of a table as they were understood."""
+
+    values: pd.DataFrame
+    """float64, NaN where missing or unreadable; labels as text and dates as datetime64 where a table may hold them."""
+    notes: list[str]
+    """What was read as what."""
+    complaints: list[str]
+    """What cannot be read: file, column and row, and what to do."""
+
+
+def read_columns(
+    frame: pd.DataFrame, path: str, way: str = DROPPABLE, *, categories: Collection[str] | bool = False
+) -> Columns:
+    """Read columns as numbers; ``categories`` are columns of labels, True: every column that holds text or dates."""
     if all(dtype == np.float64 for dtype in frame.dtypes) and not (frame.to_numpy() == MISSING_CODE).any():
-        return frame, []  # a large table is not copied
-    read = {str(name): to_numbers(column, str(name), path) for name, column in frame.items()}
-    refuse_text(read, frame, path, way)
-    notes = [note for numbers in read.values() for note in numbers.notes]
+        return Columns(frame, [], [])  # a large table is not copied
+    values: dict[str, Any] = {}
+    bad: dict[str, Numbers] = {}
+    notes = list[str]()
+    for position, name in enumerate(map(str, frame.columns)):
+        column = frame.iloc[:, position]
+        if not isinstance(categories, bool) and name in categories:
+            values[name], said = to_labels(column, path)
+            notes += said
+            continue
+        numbers = to_numbers(column, name, path)
+        values[name] = numbers.values
+        if categories is True and numbers.unreadable.any() and not _are_mistakes(column, numbers):
+            values[name], said = to_labels(column, path)
+            notes += said
+        else:
+            notes += numbers.notes
+            if numbers.unreadable.any():
+                bad[name] = numbers
     if len(notes) > 3:
         notes = [*notes[:2], f"{len(notes) - 2} more columns of {path!r} were read in such a way."]
-    return pd.DataFrame({name: numbers.values for name, numbers in read.items()}, index=frame.index), notes
+    return Columns(pd.DataFrame(values, index=frame.index), notes, text_complaints(bad, frame, path, way))
+
+
+def to_labels(column: pd.Series[Any], path: str) -> tuple[pd.Series[Any], list[str]]:
+    """A column of labels as text without blanks around it, or of dates as datetime64; NaN where missing."""
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        return column, []
+    text = _stripped(column)
+    text = text.mask(text.isin(MISSING_TEXT))
+    known = text.dropna()
+    if len(known) and known.map(lambda cell: hasattr(cell, "isoformat")).all():
+        return pd.to_datetime(text), []
+    dates, how = _dates(text.where(text.isna(), text.astype(str)))
+    if dates is None:
+        return text, []
+    return dates, [f"Column {shown(str(column.name))} of {path!r} holds dates, read as {how}."] if how else []
+
+
+def _dates(text: pd.Series[Any]) -> tuple[pd.Series[Any] | None, str]:
+    """Dates where every cell is one, and how they were read where that can be asked."""
+    known = text.dropna()
+    if not len(known):
+        return None, ""
+    parts = known.str.extract(_YEAR_FIRST)
+    order, how = ("year", "month", "day"), ""
+    if parts.isna().any(axis=None):
+        parts = known.str.extract(_YEAR_LAST)
+        if parts.isna().any(axis=None):
+            return None, ""
+        month_first = bool((parts[1].astype(int) > 12).any()) and not bool((parts[0].astype(int) > 12).any())
+        order, how = (
+            (("month", "day", "year"), "month/day/year")
+            if month_first
+            else (("day", "month", "year"), "day/month/year")
+        )
+    dates = pd.to_datetime(parts.astype(int).set_axis(list(order), axis=1), errors="coerce")
+    return (None, "") if dates.isna().any() else (dates.reindex(text.index), how)
+
+
+def _are_mistakes(column: pd.Series[Any], numbers: Numbers) -> bool:
+    """Whether cells that are no numbers stand in a column of numbers: few of them, with units, or with thousands."""
+    readable, bad = int(np.isfinite(numbers.values).sum()), int(numbers.unreadable.sum())
+    cells = _stripped(column)[numbers.unreadable].astype(str)
+    return (
+        readable >= MOSTLY * (readable + bad)
+        or bool(cells.str.fullmatch(_THOUSANDS).all())
+        or (bool(cells.str.fullmatch(_WITH_UNIT).all()) and len(set(cells.str.extract(_WITH_UNIT)[2])) == 1)
+    )
 
 
 def decimal_points(frame: pd.DataFrame, path: str, *, certain: bool, spare: Collection[str] = ()) -> list[str]:
@@ -127,18 +207,18 @@ def decimal_points(frame: pd.DataFrame, path: str, *, certain: bool, spare: Coll
     return [f"{which} {some(candidates)} of {path!r} {have} decimal commas, read as points."]
 
 
-def refuse_text(values: dict[str, Numbers], frame: pd.DataFrame, path: str, way: str) -> None:
+def text_complaints(values: dict[str, Numbers], frame: pd.DataFrame, path: str, way: str) -> list[str]:
     """One sentence for the columns that are no numbers: the first of them, its first cell, and how many others."""
     names = [name for name, numbers in values.items() if numbers.unreadable.any()]
     if not names:
-        return
+        return []
     name, row = names[0], int(np.flatnonzero(values[names[0]].unreadable)[0])
     cell = frame[name].iloc[row]
     others = f" ({some(names[1:])} as well)" if len(names) > 1 else ""
-    raise InputError(
+    return [
         f"Column {shown(name)} holds text{others}, not numbers: {shown(str(cell))} in row {row + 1} of {path!r}"
         f"{_hint(cell)}; {way.format(name=shown(name))}."
-    )
+    ]
 
 
 def _hint(cell: Any) -> str:
@@ -147,6 +227,8 @@ def _hint(cell: Any) -> str:
         return " (a date? spreadsheets turn numbers such as 2.3 into one)"
     if re.fullmatch(_COMMA, text):
         return " (decimal commas, or thousands? save it with decimal points)"
+    if re.fullmatch(_WITH_UNIT, text):
+        return " (a number with its unit? write the unit into the column's name)"
     return ""
 
 
@@ -161,11 +243,8 @@ def to_labels_or_numbers(
     read = to_numbers(column, name, path)
     zeros = column.map(lambda cell: isinstance(cell, str) and re.fullmatch(r"0[0-9]+", cell.strip()) is not None)
     kept = pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_datetime64_any_dtype(column.dtype)
-    if not kept and refuse_mixed and read.unreadable.any():
-        readable, bad = int(np.isfinite(read.values).sum()), int(read.unreadable.sum())
-        ambiguous = _stripped(column)[read.unreadable].astype(str).str.fullmatch(_THOUSANDS).all()
-        if readable >= MOSTLY * (readable + bad) or ambiguous:
-            refuse_text({name: read}, column.to_frame(name), path, "correct it")
+    if not kept and refuse_mixed and read.unreadable.any() and _are_mistakes(column, read):
+        refuse_all(text_complaints({name: read}, column.to_frame(name), path, "correct it"))
     if kept or read.unreadable.any() or bool(zeros.any()):
         text = _stripped(column)
         return text.mask(text.isin(MISSING_TEXT)), []

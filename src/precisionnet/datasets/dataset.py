@@ -37,7 +37,7 @@ class Dataset:
     Parameters
     ----------
     X : pandas.DataFrame of shape (n_rows, n_columns)
-        Features, all numbers; NaN where a value is missing.
+        Features: numbers, or labels and dates where they were asked for; NaN where a value is missing.
     y : pandas.Series or None, default=None
         Target: numbers or labels.
     groups : pandas.Series or None, default=None
@@ -142,7 +142,7 @@ class Dataset:
         Returns
         -------
         X : ndarray of shape (n_rows, n_columns)
-            The features as float64.
+            The features as float64; there may be no labels among them.
         y : ndarray of shape (n_rows,) or None
             The target, None where there is none.
         """

@@ -42,7 +42,7 @@ class TablePart:
     ids: pd.Series[Any] | None
     """A label a row, as text; None where nothing names the rows."""
     features: pd.DataFrame
-    """float64, NaN where missing."""
+    """float64, NaN where missing; labels and dates where a table may hold them."""
     facts: pd.DataFrame
     """The other columns, as they stand in the file."""
     original_names: dict[str, str] = field(default_factory=dict)
@@ -55,6 +55,8 @@ class TablePart:
     """What was measured in the regions: thickness, area, volume, ..."""
     atlas: str = ""
     """The parcellation, as far as the header says it."""
+    complaints: tuple[str, ...] = ()
+    """What cannot be used as it is."""
 
     def take(self, rows: Any) -> TablePart:
         """The rows at these positions, numbered anew."""
@@ -114,6 +116,7 @@ def join(left: TablePart, right: TablePart) -> TablePart:
         original_names={**left.original_names, **right.original_names},
         notes=(*left.notes, *right.notes, *notes),
         doubts=(*left.doubts, *right.doubts, *doubts),
+        complaints=(*left.complaints, *right.complaints),
         sources={**left.sources, **dict.fromkeys(map(str, right.facts.columns), right.path), **right.sources},
     )
 
@@ -171,7 +174,9 @@ def _stack(parts: Sequence[TablePart]) -> TablePart:
         part.ids if part.ids is not None else pd.Series(range(1, len(part.features) + 1)).astype(str) for part in parts
     ]
     facts = pd.concat([part.facts for part in parts], ignore_index=True)
-    notes, doubts = (tuple(n for part in parts for n in getattr(part, which)) for which in ("notes", "doubts"))
+    notes, doubts, complaints = (
+        tuple(n for part in parts for n in getattr(part, which)) for which in ("notes", "doubts", "complaints")
+    )
     files = pd.concat([pd.Series(names.unique()) for names in ids])
     repeated = files[files.duplicated()].unique().tolist()
     if repeated and first.format != "adni":  # there a person has several rows in any case
@@ -194,6 +199,7 @@ def _stack(parts: Sequence[TablePart]) -> TablePart:
         facts=facts,
         notes=notes,
         doubts=doubts,
+        complaints=complaints,
     )
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import pandas as pd
 
 from precisionnet.arguments import check_switch
-from precisionnet.datasets.cells import DROPPABLE, numeric, to_labels_or_numbers
+from precisionnet.datasets.cells import DROPPABLE, read_columns, to_labels_or_numbers
 from precisionnet.datasets.dataset import Dataset
 from precisionnet.datasets.joining import PERSON, TablePart, person_of
 from precisionnet.datasets.neuro.formats import OF_REGIONS
 from precisionnet.datasets.neuro.regions import DESIKAN, DESTRIEUX, HEMISPHERES, is_total, parse_region, reduce_regions
 from precisionnet.datasets.table_files import as_text, check_names, find
-from precisionnet.errors import InputError, did_you_mean, shown, some
+from precisionnet.errors import InputError, did_you_mean, refuse_all, shown, some
 
 AUTO = "auto"
 SITE_NAMES = ("site", "site_id", "scanner", "scanner_id", "center", "centre")
@@ -55,22 +55,26 @@ class ColumnRoles:
 
 
 def assemble(part: TablePart, roles: ColumnRoles, description: str = "") -> Dataset:
-    """Give every column its role."""
+    """Give every column its role; what stands in the way is refused, all of it at once."""
+    data, complaints = assembled(part, roles, description)
+    refuse_all(complaints)
+    return data
+
+
+def assembled(part: TablePart, roles: ColumnRoles, description: str = "") -> tuple[Dataset, list[str]]:
+    """Give every column its role, and say what cannot be used: first a target that is not there, then the rest."""
+    complaints = list[str]()
     index: pd.Index[Any] = pd.RangeIndex(1, len(part.features) + 1, name="row")
     if part.ids is not None:
         index = pd.Index(part.ids, name=part.ids.name or "id")
     facts, taken, notes = part.facts, set[str](), list(part.notes)
-    features = _chosen(part, roles)
     called = {old: new for new, old in part.original_names.items()}
 
-    def fact(name: str, option: str) -> pd.Series[Any]:
+    def fact(name: str, option: str) -> pd.Series[Any] | None:
         found = find(called.get(name, name), [*facts.columns, *part.features.columns])
         if found is None:
-            every = [*part.features.columns, *facts.columns]
-            raise InputError(
-                f"There is no column {shown(name)}{did_you_mean(name, every)}: {option} must name one of the table's "
-                f"columns ({some(every)})."
-            )
+            complaints.append(no_such_column(name, option, [*part.features.columns, *facts.columns]))
+            return None
         taken.add(found)
         return facts[found] if found in facts.columns else part.features[found]
 
@@ -78,23 +82,31 @@ def assemble(part: TablePart, roles: ColumnRoles, description: str = "") -> Data
     y = None
     if target is not None:
         column = fact(target, "target=")
-        y, said = to_labels_or_numbers(column, part.source(str(column.name)), refuse_mixed=True)
-        notes += said
+        if column is not None:
+            try:
+                y, said = to_labels_or_numbers(column, part.source(str(column.name)), refuse_mixed=True)
+                notes += said
+            except InputError as error:
+                complaints.append(str(error))
     site_name = _auto(roles.site, SITE_NAMES, [c for c in facts.columns if c not in taken])
-    site = None if site_name is None else as_text(fact(site_name, "site=")).rename("site")
+    where = None if site_name is None else fact(site_name, "site=")
+    site = None if where is None else as_text(where).rename("site")
     groups = _people(part, None if roles.person is None else fact(roles.person, "person="))
+    features, said = _chosen(part, roles)
+    complaints += said
     if roles.covariates == AUTO:
         others = [facts[c] for c in facts.columns if c not in taken and c not in roles.drop and c != PERSON]
         measured = [str(c.name) for c in others if not is_total(str(c.name))]
         if measured and part.format in OF_REGIONS:
             notes.append(f"Regions are the features; kept as covariates: {some(measured)}.")
     else:
-        others = [fact(name, "covariates=") for name in roles.covariates]
+        named = [fact(name, "covariates=") for name in roles.covariates]
+        others = [column for column in named if column is not None]
     read = {str(c.name): to_labels_or_numbers(c, part.source(str(c.name))) for c in others}
     notes += _at_most(3, [note for _, said in read.values() for note in said])
     covariates = pd.DataFrame({n: values for n, (values, _) in read.items()}, index=facts.index)
     if roles.features is not None and (both := [n for n in features.columns if n in taken]):
-        raise InputError(
+        complaints.append(
             f"Column {some(both)} is named as a feature and as target, site or person: it can only be one."
         )
     X = features.drop(columns=[c for c in features.columns if c in taken])
@@ -111,7 +123,16 @@ def assemble(part: TablePart, roles: ColumnRoles, description: str = "") -> Data
         {name: part.original_names.get(name, name) for name in X.columns},
         part.measure,
     )
-    return _complete(data, part.path) if roles.complete_rows else data
+    complaints += part.complaints
+    return _complete(data, part.path) if roles.complete_rows else data, complaints
+
+
+def no_such_column(name: str, option: str, every: Sequence[str]) -> str:
+    """Say that a name is none of the table's, with the nearest one."""
+    return (
+        f"There is no column {shown(name)}{did_you_mean(name, every)}: {option} must name one of the table's columns "
+        f"({some(every)})."
+    )
 
 
 def _complete(data: Dataset, path: str) -> Dataset:
@@ -142,16 +163,12 @@ def _people(part: TablePart, person: pd.Series[Any] | None) -> pd.Series[Any] | 
     return part.ids.map(person_of).rename("person")
 
 
-def _chosen(part: TablePart, roles: ColumnRoles) -> pd.DataFrame:
-    """The features, without those dropped, in the order of the atlas."""
+def _chosen(part: TablePart, roles: ColumnRoles) -> tuple[pd.DataFrame, list[str]]:
+    """The features, without those dropped, in the order of the atlas; and names and cells that cannot be used."""
     features, original = part.features, part.original_names
+    every = [*features.columns, *part.facts.columns]
     unknown = [n for n in roles.drop if n not in features and n not in original.values() and n not in part.facts]
-    if unknown:
-        every = [*features.columns, *part.facts.columns]
-        raise InputError(
-            f"There is no column {unknown[0]!r}{did_you_mean(unknown[0], every)}: drop= must name one of the table's "
-            f"columns ({some(every)})."
-        )
+    complaints = [no_such_column(name, "drop=", every) for name in unknown]
     if roles.features is not None:
         twice = sorted({n for n in roles.features if list(roles.features).count(n) > 1})
         if twice:
@@ -167,17 +184,18 @@ def _chosen(part: TablePart, roles: ColumnRoles) -> pd.DataFrame:
             )
         for n in wanted:
             if n not in features.columns:
-                features = features.join(numeric(part.facts[[n]], part.source(n), DROPPABLE)[0])
-        return features[wanted]
+                read = read_columns(part.facts[[n]], part.source(n), DROPPABLE)
+                features, complaints = features.join(read.values), [*complaints, *read.complaints]
+        return features[wanted], complaints
     dropped = [n for n in features.columns if n in roles.drop or original.get(n) in roles.drop]
     features = features.drop(columns=dropped) if dropped else features
     if part.format in OF_REGIONS:
         kept: list[str] = list(reduce_regions({str(n): str(n) for n in features.columns}, roles.regions))
         kept.sort(key=_atlas_order)
-        return features[kept]
+        return features[kept], complaints
     if roles.regions != "all":
-        raise InputError(f"regions={roles.regions!r} needs a table of cortical regions, and {part.path!r} is none.")
-    return features
+        complaints.append(f"regions={roles.regions!r} needs a table of cortical regions, and {part.path!r} is none.")
+    return features, complaints
 
 
 def _refuse_half(missing: list[str], part: TablePart) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from precisionnet.arguments import refuse_two_roles
-from precisionnet.datasets.cells import numeric, to_labels_or_numbers
+from precisionnet.arguments import check_choice, refuse_two_roles
 from precisionnet.datasets.dataset import Dataset
 from precisionnet.datasets.joining import TablePart, apart, combine, join
 from precisionnet.datasets.neuro.adni import choose_scans, with_demographics
@@ -19,26 +18,35 @@ from precisionnet.datasets.neuro.formats import (
     OF_REGIONS,
     RECOGNISERS,
     check_format,
+    check_measures,
     expect,
-    guess_id,
+    hint_at_volumes,
     join_hemispheres,
     pair_kirby,
     read_adni,
     read_ants,
+    read_aseg,
     read_freesurfer,
     read_regions,
     recognise,
+    with_measures,
 )
-from precisionnet.datasets.neuro.regions import HEMISPHERES, is_total, parse_region
-from precisionnet.datasets.roles import AUTO, SITE_NAMES, ColumnRoles, assemble
-from precisionnet.datasets.table_files import as_text, check_names, find, ids_of, read_header, read_table
-from precisionnet.errors import InputError, did_you_mean, shown, some
+from precisionnet.datasets.neuro.regions import HEMISPHERES
+from precisionnet.datasets.plain_tables import (
+    Headers,
+    facts_of_frame,
+    plain_tables,
+    read_facts,
+    read_participants,
+    text_columns,
+)
+from precisionnet.datasets.repeats import WAYS, without_repeats
+from precisionnet.datasets.roles import AUTO, ColumnRoles, assembled, no_such_column
+from precisionnet.datasets.table_files import check_names, find, read_header
+from precisionnet.errors import InputError, did_you_mean, refuse_all, shown, some
 from precisionnet.inputs import refuse_missing_table
 
 Paths = str | Path | Iterable[str | Path]
-Headers = dict[str, list[str]]
-SESSION_NAMES = ("session_id", "session", "ses")
-DEMOGRAPHICS = ("age", "sex", "gender", "handedness", "group", "diagnosis", "dx", "species", "strain", "education")
 
 
 def load_table(
@@ -54,6 +62,9 @@ def load_table(
     features: Sequence[str] | None = None,
     adni: Mapping[str, Any] | None = None,
     complete_rows: bool = False,
+    categories: Sequence[str] | bool = False,
+    duplicates: str = AUTO,
+    measures: Sequence[str] | None = None,
 ) -> Dataset:
     """Load any wide csv, tsv, parquet or xlsx table; several are joined on their ids.
 
@@ -67,7 +78,7 @@ def load_table(
     target : str or None, default=None
         Column to predict.
     id : str or None, default=None
-        Column that names the rows; None guesses it where tables are joined.
+        Column that names the rows; None guesses it where tables are joined, "auto" in a single table as well.
     person : str or None, default=None
         Column that says who a row belongs to. Rows of one person stay on one side of every split. None takes the
         person from the id.
@@ -78,8 +89,8 @@ def load_table(
     drop : sequence of str, default=()
         Columns to leave out.
     format : str, default="auto"
-        "freesurfer", "ants", "adni", "enigma", "participants", "regions" (any table with columns named after cortical
-        regions) or "table"; "auto" recognises each table by its header.
+        "freesurfer", "aseg", "ants", "adni", "enigma", "participants", "regions" (any table with columns named after
+        cortical regions) or "table"; "auto" recognises each table by its header.
     regions : {"all", "dkt62"}, default="all"
         Keep all regions, or the 62 of the DKT protocol out of Desikan-Killiany's 68.
     features : sequence of str or None, default=None
@@ -89,6 +100,15 @@ def load_table(
         ``{"phase": None, "quality": "any", "scans": "all"}`` keeps all.
     complete_rows : bool, default=False
         Leave out rows in which a feature or the target is missing.
+    categories : sequence of str or bool, default=False
+        Columns of a plain table that hold labels or dates; True takes every column that holds text for one. Such
+        features stay text and dates, which ``PNNRegressor`` and ``PNNClassifier`` encode. By default text is refused.
+    duplicates : {"auto", "first", "mean", "drop"}, default="auto"
+        Which rows to keep of an id whose rows differ. "auto" leaves all of them out where an id should have one row,
+        and otherwise takes them for rows of one person. Exact repeats count once in any case.
+    measures : sequence of str or None, default=None
+        Measures of brain regions to take together, such as ``["thickness", "volume"]``; with "volume" also those of
+        subcortical structures. None takes the cortical regions of one measure.
 
     Returns
     -------
@@ -98,7 +118,7 @@ def load_table(
     Raises
     ------
     InputError
-        A file cannot be read, or a column is missing or holds text. The sentence says where and what to do.
+        A file cannot be read, or a column is missing or holds text: every such thing that was found, and what to do.
 
     Examples
     --------
@@ -109,7 +129,50 @@ def load_table(
     ...     load_table(f"{folder}/table.csv", target="age", id="id")
     Dataset(2 rows, 2 columns, 2 people, target 'age')
     """
+    data, complaints = read_dataset(
+        *paths,
+        target=target,
+        id=id,
+        person=person,
+        site=site,
+        covariates=covariates,
+        drop=drop,
+        format=format,
+        regions=regions,
+        features=features,
+        adni=adni,
+        complete_rows=complete_rows,
+        categories=categories,
+        duplicates=duplicates,
+        measures=measures,
+    )
+    refuse_all(complaints)
+    return data
+
+
+def read_dataset(
+    *paths: Paths,
+    target: str | None = None,
+    id: str | None = None,
+    person: str | None = None,
+    site: str | None = AUTO,
+    covariates: Sequence[str] | str = AUTO,
+    drop: Sequence[str] = (),
+    format: str = AUTO,
+    regions: str = "all",
+    features: Sequence[str] | None = None,
+    adni: Mapping[str, Any] | None = None,
+    complete_rows: bool = False,
+    categories: Sequence[str] | bool = False,
+    duplicates: str = AUTO,
+    measures: Sequence[str] | None = None,
+) -> tuple[Dataset, list[str]]:
+    """Do what ``load_table`` does, and return what cannot be used instead of raising it."""
     check_format(format)
+    check_choice("duplicates=", duplicates, WAYS)
+    measures = check_measures(measures)
+    if not isinstance(categories, bool):
+        categories = check_names("categories", categories) or []
     features, drop = check_names("features", features), check_names("drop", drop) or []
     if id is not None and not isinstance(id, str):
         raise InputError(f"id must be the name of a column, got {shown(id)}: give it as text.")
@@ -119,46 +182,75 @@ def load_table(
     formats = {path: _format_of(path, headers, format) for path in headers}
     roles = _as_written(ColumnRoles(target, person, site, covariates, drop, regions, features, complete_rows), headers)
     if any(kind in OF_REGIONS for kind in formats.values()):
-        return load_regions(headers, formats, roles, id, adni=adni)
-    id = _known_id(id, headers)
-    if list(formats.values()) == ["participants"] and features is None:
-        return assemble(read_participants(next(iter(headers)), next(iter(headers.values())), id, roles), roles)
-    if site == AUTO:
+        id = None if id == AUTO else id
+        return read_region_tables(headers, formats, roles, id, adni=adni, duplicates=duplicates, measures=measures)
+    alone = list(formats.values()) == ["participants"] and features is None
+    if site == AUTO and not alone:
         roles = replace(roles, site=None)
-    return assemble(_plain_tables(headers, id, roles), roles)
+    id, roles, misnamed = _known_names(id, roles, headers)
+    try:
+        if measures is not None:
+            raise InputError(f"measures= is for tables of brain regions, and {next(iter(headers))!r} is none.")
+        if alone:
+            id = None if id == AUTO else id
+            part = read_participants(next(iter(headers)), next(iter(headers.values())), id, roles)
+        else:
+            part = plain_tables(headers, id, roles, categories, duplicates)
+        data, complaints = assembled(part, roles)
+    except InputError as error:
+        refuse_all([*misnamed, *getattr(error, "sentences", [str(error)])])
+        raise
+    return data, [*misnamed, *complaints]
 
 
-def load_regions(
+def read_region_tables(
     headers: Headers,
     formats: dict[str, str],
     roles: ColumnRoles,
     id: str | None,
     participants: str | Path | pd.DataFrame | None = None,
     adni: Mapping[str, Any] | None = None,
-) -> Dataset:
-    """Tables of regions, and what the others say of their rows."""
+    duplicates: str = AUTO,
+    measures: Sequence[str] | None = None,
+) -> tuple[Dataset, list[str]]:
+    """Tables of regions, and what the others say of their rows; and what cannot be used."""
     beside = [] if participants is None else [_participants(participants, id, roles)]
-    id = _known_id(id, headers, beside)
+    refuse_all(_unknown_id(id, headers, beside))
     by_format: dict[str, list[TablePart]] = {}
-    facts = list[TablePart]()
+    facts, unused = list[TablePart](), list[str]()
     for path, header in headers.items():
-        kind, text, own_id = formats[path], _text_columns(header, roles), find(id, header)
+        kind, text, own_id = formats[path], text_columns(header, roles), find(id, header)
         if kind == "freesurfer":
             part = read_freesurfer(path, header)
         elif kind == "ants":
             part = read_ants(path, header, own_id, text)
+        elif kind == "aseg":
+            part = read_aseg(path, header)
         elif kind == "adni":
             part = read_adni(path, header)
         elif kind in OF_REGIONS:
             part = read_regions(path, header, kind, own_id, text)
         else:
             roster = "RID" if "adni" in formats.values() else None
-            facts.append(read_facts(path, header, find(roster, header) or own_id, kind, text))
+            fact = read_facts(path, header, find(roster, header) or own_id, kind, text)
+            facts.append(fact if roster else without_repeats(fact, duplicates, one_row=True))
             continue
-        by_format.setdefault(kind, []).append(part)
+        beside_others = sum(other in OF_REGIONS for other in formats.values()) > 1 or len(measures or ()) > 1
+        one_row = beside_others or kind in ("freesurfer", "aseg")
+        part = part if kind == "adni" else without_repeats(part, duplicates, one_row=one_row)
+        if measures is None:
+            by_format.setdefault(kind, []).append(hint_at_volumes(part))
+        else:
+            of_measures = with_measures(part, measures)
+            unused += [] if of_measures else [path]
+            for of_one in of_measures:
+                by_format.setdefault(f"{kind} {of_one.measure}", []).append(of_one)
     facts += beside
+    if not by_format:
+        raise InputError(f"Table {some(unused)} holds no {' or '.join(measures or ())} of regions: change measures=.")
     whole = list[TablePart]()
-    for kind, parts in by_format.items():
+    for name, parts in by_format.items():
+        kind = name.split()[0]
         if kind == "freesurfer":
             one = join_hemispheres(parts)
         elif kind == "adni":
@@ -171,10 +263,12 @@ def load_regions(
             one = combine(parts)
         whole.append(one)
     joined = functools.reduce(join, [*apart(whole), *facts])
+    if unused:
+        joined = joined.noting(f"Nothing of {some(unused)} is of a measure that was asked for.")
     sides = {name[:2] for name in joined.features.columns}
     if len(sides) == 1 and sides <= set(HEMISPHERES):
         joined = joined.noting(f"Only the {HEMISPHERES[sides.pop()]} hemisphere is there.")
-    return assemble(joined, roles)
+    return assembled(joined, roles)
 
 
 def flatten(paths: Iterable[Paths]) -> list[str]:
@@ -226,135 +320,38 @@ def _as_written(roles: ColumnRoles, headers: Headers) -> ColumnRoles:
     )
 
 
-def _known_id(id: str | None, headers: Headers, beside: Sequence[TablePart] = ()) -> str | None:
-    """The id column that was named stands in a table at least."""
+def _unknown_id(id: str | None, headers: Headers, beside: Sequence[TablePart] = ()) -> list[str]:
+    """A complaint where the id column that was named stands in no table."""
     every = list(dict.fromkeys(name for header in headers.values() for name in header))
     every += [str(part.ids.name) for part in beside if part.ids is not None]
-    if id is None or find(id, every) is not None:
-        return id
-    raise InputError(
+    if id is None or id == AUTO or find(id, every) is not None:
+        return []
+    return [
         f"No table has a column {id!r}{did_you_mean(id, every)}: id= must name one of their columns ({some(every)})."
-    )
+    ]
 
 
-def _text_columns(header: Sequence[str], roles: ColumnRoles) -> list[str]:
-    """Labels keep their leading zeros."""
-    wanted = [name for name in (roles.target, roles.person, roles.site) if name is not None]
-    wanted += SITE_NAMES if roles.site == AUTO else []
-    return [found for name in wanted if (found := find(name, header)) is not None]
+def _known_names(id: str | None, roles: ColumnRoles, headers: Headers) -> tuple[str | None, ColumnRoles, list[str]]:
+    """Of plain tables the roles without names that stand in no header, and a complaint for each, the target's first."""
+    every = list(dict.fromkeys(name for header in headers.values() for name in header))
+
+    def known(option: str, name: str | None) -> tuple[str | None, list[str]]:
+        if name is None or name == AUTO or find(name, every) is not None:
+            return name, []
+        return None, [no_such_column(name, f"{option}=", every)]
+
+    target, no_target = known("target", roles.target)
+    person, no_person = known("person", roles.person)
+    site, no_site = known("site", roles.site)
+    no_id = _unknown_id(id, headers)
+    no_drop = [no_such_column(name, "drop=", every) for name in roles.drop if name not in every]
+    drop = [name for name in roles.drop if name in every]
+    complaints = [*no_target, *no_id, *no_person, *no_site, *no_drop]
+    return None if no_id else id, replace(roles, target=target, person=person, site=site, drop=drop), complaints
 
 
 def _participants(source: str | Path | pd.DataFrame, id: str | None, roles: ColumnRoles) -> TablePart:
     if isinstance(source, pd.DataFrame):
         return facts_of_frame(source, id)
     header = read_header(source)
-    return read_facts(str(source), header, find(id, header), "participants", _text_columns(header, roles))
-
-
-def _plain_tables(headers: Headers, id: str | None, roles: ColumnRoles) -> TablePart:
-    """Plain tables, side by side."""
-    if len(headers) > 1 and id is None:
-        guesses = {guess_id(header) for header in headers.values()}
-        id = guesses.pop() if len(guesses) == 1 else None
-        if id is None:
-            raise InputError(
-                f"{len(headers)} tables were given, but no id to join them on: name the id column with id=."
-            )
-    aside = {*roles.named(), *roles.drop}
-    if roles.features is not None:
-        aside |= {name for header in headers.values() for name in header if name not in roles.features}
-    parts = [read_plain(path, id, aside, _text_columns(header, roles)) for path, header in headers.items()]
-    joined = functools.reduce(join, parts)
-    named = guess_id(joined.features.columns)
-    if id is None and named is not None and roles.features is None:
-        doubt = f"Column {named!r} is named like an id and was taken for a feature: name it with id=, or rename it."
-        joined = replace(joined, doubts=(*joined.doubts, doubt))
-    return joined
-
-
-def read_facts(
-    path: str, header: Sequence[str], id_column: str | None, format: str, text: Collection[str] = ()
-) -> TablePart:
-    """A table about people: no features, only facts."""
-    name = id_column if id_column is not None and id_column in header else guess_id(header)
-    if name is None:
-        raise InputError(f"Table {path!r} has no column that names its rows ({some(list(header))}): name one with id=.")
-    frame = read_table(path, name, text)
-    notes = tuple(frame.attrs.get("notes", ()))
-    ids = with_sessions(frame.pop(name), frame)
-    return TablePart(path, format, ids, frame[[]], frame, notes=notes)
-
-
-def with_sessions(ids: pd.Series[Any], frame: pd.DataFrame) -> pd.Series[Any]:
-    """BIDS: where a column says the session, a row is a session of a person."""
-    session = next((c for c in frame.columns if str(c).lower() in SESSION_NAMES), None)
-    if session is None or ids.str.contains("_ses-").any():
-        return ids
-    label = as_text(frame[session]).astype(str).str.replace(r"^ses-", "", regex=True)
-    return (ids + "_ses-" + label).rename(str(ids.name))
-
-
-def read_plain(path: str, id_column: str | None, named: Collection[str], text: Collection[str]) -> TablePart:
-    """Any wide table: every column that was not named as something else is a feature."""
-    frame = read_table(path, id_column, text)
-    ids = None if id_column is None else ids_of(frame, id_column, path)
-    facts = [name for name in frame.columns if name in named and name != id_column]
-    features = frame.drop(columns=[*facts, *([] if id_column is None else [id_column])])
-    nameless = [c for c in features.columns if c.startswith("Unnamed: ")]
-    if nameless:
-        position = list(frame.columns).index(nameless[0]) + 1
-        raise InputError(
-            f"Column {position} of the table has no name (a row number saved along?): "
-            f"name it in the header, or leave it out with drop=[{nameless[0]!r}]."
-        )
-    totals = [c for c in features.columns if is_total(c)]
-    if totals and any(parse_region(c) is not None for c in features.columns):
-        features = features.drop(columns=totals)
-        frame.attrs.setdefault("notes", []).append(f"Totals of {path!r} are no features: {some(totals)} left out.")
-    values, notes = numeric(features, path)
-    return TablePart(path, "table", ids, values, frame[facts], {}, (*notes, *frame.attrs.get("notes", ())))
-
-
-def facts_of_frame(frame: pd.DataFrame, id_column: str | None) -> TablePart:
-    """The same for a table that is already in memory; an index of names will do where no column names the rows."""
-    frame = frame.copy()
-    frame.columns = [str(name) for name in frame.columns]
-    lowered = {name.lower(): name for name in frame.columns}
-    name = lowered.get(id_column.lower()) if id_column is not None else None
-    name = name or guess_id(frame.columns)
-    if name is None:
-        if frame.index.name is None and pd.api.types.is_numeric_dtype(frame.index.dtype):
-            raise InputError(
-                f"The table of participants has no column that names its rows ({some(list(frame.columns))}): name one "
-                "with id=, or make it the index."
-            )
-        name = str(frame.index.name or "id")
-        frame = frame.reset_index(names=name)
-    frame = frame.reset_index(drop=True)
-    ids = ids_of(frame, name, "participants")
-    frame = frame.drop(columns=name)
-    return TablePart("participants", "table", with_sessions(ids, frame), frame[[]], frame)
-
-
-def read_participants(path: str, header: Sequence[str], id: str | None, roles: ColumnRoles) -> TablePart:
-    """Columns of numbers are features, unless they describe the person or have another role."""
-    part = read_facts(
-        path, header, id, "participants", [n for n in (roles.target, roles.site) if n is not None and n in header]
-    )
-    aside = {name.lower() for name in [*DEMOGRAPHICS, *SESSION_NAMES, *roles.named()]}
-    features: dict[str, pd.Series[float]] = {}
-    notes = list(part.notes)
-    for name, column in part.facts.items():
-        plain = str(name).lower()
-        if plain in aside or plain.startswith("site"):
-            continue
-        values, said = to_labels_or_numbers(column, path)
-        if values.dtype.kind in "if":
-            features[str(name)] = values.astype(float)
-            notes += said
-    return replace(
-        part,
-        features=pd.DataFrame(features, index=part.facts.index),
-        facts=part.facts.drop(columns=list(features)),
-        notes=tuple(notes),
-    )
+    return read_facts(str(source), header, find(id, header), "participants", text_columns(header, roles))

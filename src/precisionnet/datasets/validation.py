@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from precisionnet.datasets.dataset import Dataset
-from precisionnet.errors import InputError, shown, some
+from precisionnet.errors import InputError, refuse_all, shown, some
 from precisionnet.linalg import LARGEST
+from precisionnet.preprocessing.table_columns import is_label_column
 from precisionnet.types import TaskName
 
 MIN_ROWS = 10
@@ -24,9 +25,10 @@ FEW_CLASSES = 10
 
 
 def refuse_unusable(data: Dataset, *, missing: str = "error") -> tuple[pd.DataFrame, pd.Series[Any]]:
-    """Refuse what no model can be fitted to, and return features and target in plain types.
+    """Refuse what no model can be fitted to, all of it at once, and return features and target in plain types.
 
-    Features must be finite, at least two, none constant and none twice; the target must be known in every row.
+    Features must be finite, at least two, none constant and none twice; the target must be known in every row. Columns
+    of labels and dates are features as well.
 
     Parameters
     ----------
@@ -45,7 +47,7 @@ def refuse_unusable(data: Dataset, *, missing: str = "error") -> tuple[pd.DataFr
     Raises
     ------
     InputError
-        Something cannot be used. The sentence names the column and says what to do.
+        Something cannot be used. Each sentence names a column and says what to do.
 
     Examples
     --------
@@ -54,34 +56,44 @@ def refuse_unusable(data: Dataset, *, missing: str = "error") -> tuple[pd.DataFr
     >>> X.shape, len(y)
     ((20, 3), 20)
     """
-    X, y = data.X, data.y
-    if y is None:
-        raise InputError("There is no target: name one with target=, or give the data set a y.")
+    refuse_all(unusable(data, missing=missing))
+    assert data.y is not None
+    return data.X, plain_target(data.y)
+
+
+def unusable(data: Dataset, *, missing: str = "error") -> list[str]:
+    """Say everything that ``refuse_unusable`` refuses: of the target first, then of the features."""
+    no_target = "There is no target: name one with target=, or give the data set a y."
+    target = [no_target] if data.y is None else _target_gaps(data.y)
+    return [*target, *unusable_features(data, missing=missing)]
+
+
+def unusable_features(data: Dataset, *, missing: str = "error") -> list[str]:
+    """Say what of the features no model can be fitted to."""
+    X, y, found = data.X, data.y, list[str]()
+    named = X.rename(columns=dict(data.original_names))  # sentences use the names of the file, as drop= does
+    if X.shape[1] < 2 and not (X.shape[1] and is_label_column(X.iloc[:, 0])):
+        beside = "" if y is None else f"Beside target {shown(str(y.name))} "
+        left = "only one feature column is left" if X.shape[1] == 1 else "no feature column is left"
+        sentence = f"{beside}{left}: a graph needs at least two; add columns or use a plain regression."
+        found.append(sentence[0].upper() + sentence[1:])
+    return [*found, *bad_numbers(named, missing=missing), *_useless(named)]
+
+
+def _target_gaps(y: pd.Series[Any]) -> list[str]:
     if y.isna().any():
-        raise InputError(
+        return [
             f"Target {shown(str(y.name))} is missing in {int(y.isna().sum())} of {len(y)} rows (row {_first(y.isna())} "
             "is the first; empty cells, NA, n/a, None, nan and -9999 count as missing): leave those rows out with "
             "complete_rows=True."
-        )
-    y = _plain(y)
-    if pd.api.types.is_float_dtype(y.dtype) and not np.isfinite(y.to_numpy()).all():
-        raise InputError(
-            f"Target {shown(str(y.name))} holds infinity (row {_first(np.isinf(y))}): remove or correct that row."
-        )
-    if X.shape[1] < 2:
-        left = "only one feature column is" if X.shape[1] == 1 else "no feature column is"
-        raise InputError(
-            f"Beside target {shown(str(y.name))} {left} left: a graph needs at least two; add columns or use a plain "
-            "regression."
-        )
-    named = X.rename(columns=dict(data.original_names))  # sentences use the names of the file, as drop= does
-    refuse_bad_numbers(named, missing=missing)
-    _refuse_useless(named)
-    return X, y
+        ]
+    if pd.api.types.is_float_dtype(y.dtype) and not np.isfinite(y.to_numpy(dtype=np.float64)).all():
+        return [f"Target {shown(str(y.name))} holds infinity (row {_first(np.isinf(y))}): remove or correct that row."]
+    return []
 
 
 def refuse_bad_numbers(X: pd.DataFrame, *, missing: str = "error", droppable: bool = True) -> None:
-    """Refuse missing, infinite and huge values and what is no real number, by column and row.
+    """Refuse missing, infinite and huge values and complex numbers, by column and row.
 
     Parameters
     ----------
@@ -95,7 +107,7 @@ def refuse_bad_numbers(X: pd.DataFrame, *, missing: str = "error", droppable: bo
     Raises
     ------
     InputError
-        The first such column, its first row, and what to do.
+        Of each kind the first such column, its first row, and what to do.
 
     Examples
     --------
@@ -105,37 +117,58 @@ def refuse_bad_numbers(X: pd.DataFrame, *, missing: str = "error", droppable: bo
     ...
     precisionnet.errors.InputError: Column 'b' holds infinity in 1 of 2 rows (row 2 is the first): ...
     """
+    refuse_all(bad_numbers(X, missing=missing, droppable=droppable))
+
+
+def bad_numbers(X: pd.DataFrame, *, missing: str = "error", droppable: bool = True) -> list[str]:
+    """One sentence per kind of bad value, with the first column that holds it; labels and dates may be missing, too."""
+    found: dict[str, list[tuple[str, Any]]] = {}
     for name, column in X.items():
-        if not pd.api.types.is_numeric_dtype(column.dtype) or column.dtype.kind == "c":
-            what = (
-                "complex numbers" if column.dtype.kind == "c" else f"{shown(column.iloc[0])}" if len(column) else "text"
-            )
-            way = f"leave it out with drop=[{shown(name)}], or correct it" if droppable else "correct it"
-            raise InputError(f"Column {shown(str(name))} holds {what}, not real numbers: {way}.")
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        kinds = {
-            "is missing (NaN)": np.isnan(values) & (missing == "error"),
-            "holds infinity": np.isinf(values),
-            f"holds values beyond {LARGEST:g}": np.abs(values) > LARGEST,
-        }
+        if column.dtype.kind == "c":
+            found.setdefault("holds complex numbers, not real numbers", []).append((str(name), None))
+            continue
+        gaps = column.isna().to_numpy()
+        kinds = {"is missing (NaN)": gaps & (missing == "error")}
+        if pd.api.types.is_numeric_dtype(column.dtype):
+            values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            kinds["holds infinity"] = np.isinf(values)
+            kinds[f"holds values beyond {LARGEST:g}"] = ~np.isinf(values) & (np.abs(values) > LARGEST)
         for what, bad in kinds.items():
             if bad.any():
-                ways = [f"leave it out with drop=[{shown(name)}]", "correct it"] if droppable else []
-                if what.startswith("is missing"):
-                    ways.append(
-                        "let missing='median' fill it in or complete_rows=True leave those rows out"
-                        if droppable
-                        else "fit with missing='median'"
-                    )
-                where = f"in {int(bad.sum())} of {len(values)} rows (row {_first(bad)} is the first)"
-                raise InputError(f"Column {shown(str(name))} {what} {where}: {_or(ways or ['correct it'])}.")
+                found.setdefault(what, []).append((str(name), bad))
+    return [_bad_sentence(what, columns, droppable) for what, columns in found.items()]
+
+
+def _bad_sentence(what: str, columns: list[tuple[str, Any]], droppable: bool) -> str:
+    (name, bad), *others = columns
+    ways = [f"leave it out with drop=[{shown(name)}]", "correct it"] if droppable else []
+    if what.startswith("is missing"):
+        ways.append(
+            "let missing='indicator' fill it in or complete_rows=True leave those rows out"
+            if droppable
+            else "fit with missing='indicator'"
+        )
+    where = "" if bad is None else f" in {int(bad.sum())} of {len(bad)} rows (row {_first(bad)} is the first)"
+    also = f" ({some([other for other, _ in others])} as well)" if others else ""
+    return f"Column {shown(name)} {what}{where}{also}: {_or(ways or ['correct it'])}."
+
+
+def refuse_labels(X: pd.DataFrame) -> None:
+    """Refuse columns of text, categories or dates, for what works on numbers alone."""
+    labels = [str(name) for name, column in X.items() if is_label_column(column)]
+    if labels:
+        holds = "holds" if len(labels) == 1 else "hold"
+        raise InputError(
+            f"Column {some(labels)} {holds} text or dates, not numbers: leave out with drop=[{shown(labels[0])}], or "
+            "make numbers of them with precisionnet.preprocessing.TableEncoder."
+        )
 
 
 def _or(ways: Sequence[str]) -> str:
     return ways[0] if len(ways) == 1 else f"{', '.join(ways[:-1])}, or {ways[-1]}"
 
 
-def _plain(y: pd.Series[Any]) -> pd.Series[Any]:
+def plain_target(y: pd.Series[Any]) -> pd.Series[Any]:
     """The target in NumPy's types: nullable integers and booleans among them."""
     kind = y.dtype.kind
     if pd.api.types.is_extension_array_dtype(y.dtype) and kind in "biuf":
@@ -242,25 +275,36 @@ def _refuse_complex(y: pd.Series[Any]) -> None:
         raise InputError(f"Target {shown(str(y.name))} holds complex numbers: give real numbers or labels.")
 
 
-def _refuse_useless(X: pd.DataFrame) -> None:
+def _useless(X: pd.DataFrame) -> list[str]:
+    """Columns without a value, with one value, or equal to another."""
+    found = list[str]()
     empty = [name for name in X.columns if X[name].isna().all()]
     if empty:
-        raise InputError(f"Column {some(empty)} has no value at all: leave it out with drop=[{shown(empty[0])}].")
-    constant = [name for name in X.columns if X[name].min() == X[name].max()]
+        found.append(f"Column {some(empty)} has no value at all: leave it out with drop=[{shown(empty[0])}].")
+    constant = [name for name in X.columns if name not in empty and _is_constant(X[name])]
     if constant:
-        raise InputError(
+        found.append(
             f"Column {some(constant)} is constant: it carries no information; leave it out with "
             f"drop=[{', '.join(shown(name) for name in constant[:3])}]."
         )
-    values = np.ascontiguousarray(X.to_numpy().T)
     seen: dict[bytes, str] = {}
-    for name, column in zip(X.columns, values, strict=True):
-        first = seen.setdefault(column.tobytes(), name)
+    for name, column in X.items():
+        if name in empty or name in constant or is_label_column(column):
+            continue
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        first = seen.setdefault(values.tobytes(), str(name))
         if first != name:
-            raise InputError(
+            found.append(
                 f"Column {shown(name)} repeats column {shown(first)}: the graph could not tell them apart; leave it "
                 f"out with drop=[{shown(name)}]."
             )
+    return found
+
+
+def _is_constant(column: pd.Series[Any]) -> bool:
+    known = column.dropna()
+    whole = len(known) == len(column) or not is_label_column(column)  # gaps in labels are a level of their own
+    return whole and bool((known == known.iloc[0]).all())
 
 
 def _first(mask: Any) -> int:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from precisionnet.estimators.interop import EdgeTensors
     from precisionnet.estimators.regressor import PNNRegressor
     from precisionnet.estimators.sparsity import SparsityCurve, sparsity_curve
+    from precisionnet.estimators.stability import StabilityCurve, stability_curve
 
 _MODULES = {
     "EdgeTensors": "precisionnet.estimators.interop",
@@ -24,8 +25,10 @@ _MODULES = {
     "PNNClassifier": "precisionnet.estimators.classifier",
     "PNNRegressor": "precisionnet.estimators.regressor",
     "SparsityCurve": "precisionnet.estimators.sparsity",
+    "StabilityCurve": "precisionnet.estimators.stability",
     "load": "precisionnet.estimators.files",
     "sparsity_curve": "precisionnet.estimators.sparsity",
+    "stability_curve": "precisionnet.estimators.stability",
 }
 
 __all__ = [
@@ -35,8 +38,10 @@ __all__ = [
     "PNNClassifier",
     "PNNRegressor",
     "SparsityCurve",
+    "StabilityCurve",
     "load",
     "sparsity_curve",
+    "stability_curve",
 ]
 
 

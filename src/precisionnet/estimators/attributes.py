@@ -10,11 +10,13 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from precisionnet.estimators.checks import Rows, names_of, number_rows, refuse_bad_values
+from precisionnet.estimators.columns import ColumnBlocks
 from precisionnet.estimators.explanation import contributions
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.interop import GraphInterop
 from precisionnet.estimators.rows import fill
 from precisionnet.estimators.targets import NumberTarget
+from precisionnet.preprocessing.table_encoder import refuse_gaps
 from precisionnet.types import FloatArray
 
 
@@ -69,8 +71,8 @@ class FittedAttributes(GraphInterop):
     n_missing_ = of_fitted("n_missing", "Missing values per column in the rows given to fit.")
     medians_ = of_fitted("medians", "What takes the place of missing values; None where they are refused.")
     target_name_ = of_fitted("target_name", "Name of the target, where it had one.")
-    n_features_in_ = of_fitted("n_features", "Number of columns.")
     oob_row_ids_ = of_fitted("out_of_fold.row_ids", "Index of the rows given to fit, for the out-of-bag predictions.")
+    oob_folds_ = of_fitted("out_of_fold.fold", "The fold that left out each row given to fit; -1 where none did.")
 
     @property
     def n_iter_(self) -> int:
@@ -78,12 +80,36 @@ class FittedAttributes(GraphInterop):
         return len(self.fitted.history)
 
     @property
+    def n_features_in_(self) -> int:
+        """Number of columns given to fit."""
+        encoder = self.fitted.encoder
+        return self.fitted.n_features if encoder is None else int(encoder.n_features_in_)
+
+    @property
     def feature_names_in_(self) -> Any:
-        """Names of the columns, where the table had any."""
+        """Names of the columns given to fit, where the table had any."""
+        if self.fitted.encoder is not None:
+            return self.fitted.encoder.feature_names_in_
         names = self.fitted.column_names
         if names is None:
             raise AttributeError("the table had no column names")
         return np.array(names, dtype=object)
+
+    @property
+    def encoder_(self) -> Any:
+        """What makes nodes of columns of labels and gaps, a ``TableEncoder``; None where each column is a node."""
+        return self.fitted.encoder
+
+    @property
+    def node_names_(self) -> Any:
+        """Names of the nodes, in the order of every matrix: of columns, or ``column=level``."""
+        return np.array(self._node_names(), dtype=object)
+
+    def _node_names(self) -> list[str]:
+        return names_of(self.fitted.column_names, self.fitted.n_features)
+
+    def _blocks(self) -> ColumnBlocks:
+        return self.fitted.blocks
 
     @property
     def network_(self) -> Any:
@@ -102,6 +128,25 @@ class FittedAttributes(GraphInterop):
         scale = self.fitted.scaler.scale
         return self.fitted.precision / np.outer(scale, scale)
 
+    def node_rows(self, X: Any) -> pd.DataFrame:
+        """Return rows as numbers, one column per node.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as for ``predict``.
+
+        Returns
+        -------
+        pandas.DataFrame of shape (n_samples, n_nodes)
+            In the table's units; NaN where a value is missing and no encoder fills it in.
+        """
+        if self.fitted.encoder is not None:
+            return self.fitted.encoder.transform(X)
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        rows = number_rows(self, X)
+        return pd.DataFrame(rows[0 : len(rows)], index=index, columns=self._node_names())
+
     def standard_units(self, X: Any) -> FloatArray:
         """Return rows as the networks see them.
 
@@ -112,11 +157,12 @@ class FittedAttributes(GraphInterop):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_features)
+        ndarray of shape (n_samples, n_nodes)
             With ``standardize``, standard deviations from the training rows' mean. With ``missing="median"`` the
             training rows' medians stand in the gaps.
         """
-        rows = np.asarray(X, dtype=np.float64)
+        encoder = self.fitted.encoder
+        rows = np.asarray(X if encoder is None else encoder.transform(X), dtype=np.float64)
         medians = self.fitted.medians
         return self.fitted.scaler.transform(rows if medians is None else fill(rows, medians))
 
@@ -134,17 +180,17 @@ class FittedAttributes(GraphInterop):
         Returns
         -------
         pandas.DataFrame of shape (n_samples, n_features)
-            One row per row of ``X``, one column per feature. ``attrs["base"]`` is the prediction at the training rows'
-            mean; with it, the numbers of a row add up to its prediction. Of a classifier the columns are pairs (class,
-            feature) and the sums are logits, of two classes the log-odds of the second; ``attrs["base"]`` then has a
-            number per class.
+            One row per row of ``X``, one column per feature; a column of labels has the sum over its nodes.
+            ``attrs["base"]`` is the prediction at the training rows' mean; with it, the numbers of a row add up to its
+            prediction. Of a classifier the columns are pairs (class, feature) and the sums are logits, of two classes
+            the log-odds of the second; ``attrs["base"]`` then has a number per class.
         """
         fitted = self.fitted
         rows = self._checked_rows(X)
         values = rows[0 : len(rows)]
         values = values if fitted.medians is None else fill(values, fitted.medians)
         parts, base = contributions(fitted, values)
-        names = names_of(fitted.column_names, fitted.n_features)
+        parts, names = fitted.blocks.summed(parts), fitted.blocks.names
         index = X.index if isinstance(X, pd.DataFrame) else None
         if isinstance(fitted.target, NumberTarget):
             frame = pd.DataFrame(parts[:, 0], index=index, columns=names)
@@ -157,9 +203,12 @@ class FittedAttributes(GraphInterop):
         return frame
 
     def _checked_rows(self, X: Any) -> Rows:
-        """Return new rows as numbers, NaN only where the model knows what to put there."""
+        """Return new rows as numbers, one column per node, NaN only where the model knows what to put there."""
         fitted = self.fitted
-        rows = number_rows(self, X)
+        encoder = fitted.encoder
+        if encoder is not None and fitted.settings.missing == "error":
+            refuse_gaps(X)
+        rows: Rows = number_rows(self, X) if encoder is None else encoder.transform(X).to_numpy()
         missing = "error" if fitted.medians is None else "median"
         refuse_bad_values(rows, names_of(fitted.column_names, fitted.n_features), missing)
         return rows

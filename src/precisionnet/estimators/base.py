@@ -46,6 +46,7 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         activation: str = BY_NAME["activation"].initial,
         l1_scale: float = BY_NAME["l1_scale"].initial,
         l1_penalty: float | None = BY_NAME["l1_penalty"].initial,
+        covariance_threshold: str | None = BY_NAME["covariance_threshold"].initial,
         task_weight: float = BY_NAME["task_weight"].initial,
         coupling: float | None = BY_NAME["coupling"].initial,
         ridge: float = BY_NAME["ridge"].initial,
@@ -61,12 +62,16 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         task_steps: int = BY_NAME["task_steps"].initial,
         weight_steps: int = BY_NAME["weight_steps"].initial,
         step1: str = BY_NAME["step1"].initial,
+        step2: str = BY_NAME["step2"].initial,
+        monotone: bool = BY_NAME["monotone"].initial,
         validation_fraction: float | None = BY_NAME["validation_fraction"].initial,
         patience: int = BY_NAME["patience"].initial,
+        keep_epoch: str = BY_NAME["keep_epoch"].initial,
         missing: str = BY_NAME["missing"].initial,
         standardize: bool = BY_NAME["standardize"].initial,
-        standardize_target: bool = BY_NAME["standardize_target"].initial,
-        scale_shift: bool = BY_NAME["scale_shift"].initial,
+        standardize_target: bool | None = BY_NAME["standardize_target"].initial,
+        target_scale: str = BY_NAME["target_scale"].initial,
+        scale_shift: bool | None = BY_NAME["scale_shift"].initial,
         predict_on: str = BY_NAME["predict_on"].initial,
         dtype: str = BY_NAME["dtype"].initial,
         device: str = BY_NAME["device"].initial,
@@ -89,6 +94,7 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         self.activation = activation
         self.l1_scale = l1_scale
         self.l1_penalty = l1_penalty
+        self.covariance_threshold = covariance_threshold
         self.task_weight = task_weight
         self.coupling = coupling
         self.ridge = ridge
@@ -104,11 +110,15 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         self.task_steps = task_steps
         self.weight_steps = weight_steps
         self.step1 = step1
+        self.step2 = step2
+        self.monotone = monotone
         self.validation_fraction = validation_fraction
         self.patience = patience
+        self.keep_epoch = keep_epoch
         self.missing = missing
         self.standardize = standardize
         self.standardize_target = standardize_target
+        self.target_scale = target_scale
         self.scale_shift = scale_shift
         self.predict_on = predict_on
         self.dtype = dtype
@@ -276,8 +286,32 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing == "median"
+        tags.input_tags.allow_nan = self.missing in ("median", "indicator")
         return tags
+
+    def transfer(self, X_new: Any, y_new: Any = None) -> Self:
+        """Carry the networks to a table of other columns: the same weights on a matrix that is estimated anew.
+
+        For models whose weights belong to no column: ``readout="mean"`` or ``"average"``. The target keeps its units.
+        Where the matrix follows from the rows alone, no label is needed; there are no intervals then. The part of a
+        matrix that the task decides is learned from labels, with all weights as they are.
+
+        Parameters
+        ----------
+        X_new : array-like of shape (n_samples, n_new_features)
+            Rows of the new table, to estimate means, scales and the matrix from.
+        y_new : array-like of shape (n_samples,), optional
+            Their target, needed with ``method="joint"`` and ``"naive"``, and refused with the others.
+
+        Returns
+        -------
+        PNNRegressor or PNNClassifier
+            A new fitted model, for the new columns. Its ``history_`` is that of the fit which learned last: of the
+            matrix, or else of the weights.
+        """
+        from precisionnet.estimators.transfer import transfer
+
+        return transfer(self, X_new, y_new)
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted model into a folder, in one step: a reader finds the old model or the new one.

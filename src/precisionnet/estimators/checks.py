@@ -24,7 +24,10 @@ def names_of(names: Sequence[Any] | None, n_features: int) -> list[str]:
 
 
 def column_names(estimator: Any) -> list[str]:
-    """Return the column names of a fitted estimator."""
+    """Return the names of the columns that a fitted estimator shows: those given to fit that it uses."""
+    fitted = getattr(estimator, "fitted", None)
+    if fitted is not None:
+        return list(fitted.blocks.names)
     return names_of(getattr(estimator, "feature_names_in_", None), estimator.n_features_in_)
 
 
@@ -115,7 +118,7 @@ BAD_VALUES: tuple[tuple[Callable[[FloatArray], BoolArray], str], ...] = (
 
 def refuse_bad_values(X: Rows, names: Sequence[str], missing: str = "error") -> None:
     """Refuse NaN (unless ``missing`` says what takes its place), infinity, huge values, too few columns."""
-    for is_bad, sentence in BAD_VALUES[1:] if missing == "median" else BAD_VALUES:
+    for is_bad, sentence in BAD_VALUES if missing == "error" else BAD_VALUES[1:]:
         columns, rows = np.zeros(X.shape[1], dtype=bool), 0
         for begin in range(0, len(X), CHECKED_ROWS):
             bad = is_bad(X[begin : begin + CHECKED_ROWS])
@@ -128,6 +131,15 @@ def refuse_bad_values(X: Rows, names: Sequence[str], missing: str = "error") -> 
         raise InputError(
             f"Column {names[0]!r} is the only feature (n_features=1): a graph needs at least two; add columns or use a "
             "plain regression."
+        )
+
+
+def refuse_no_logarithm(y: FloatArray) -> None:
+    """A target that is learned as its logarithm is above zero."""
+    if (y <= 0).any():
+        raise InputError(
+            f"target_scale='log' needs a target above 0, but {int((y <= 0).sum())} rows have none (the lowest is "
+            f"{y.min():g}): set target_scale='linear', or leave it at 'auto'."
         )
 
 
@@ -180,7 +192,7 @@ def warn_about_columns(emp_cov: FloatArray, constant: IndexArray, names: Sequenc
     if len(constant):
         _warn(
             f"Column {some([names[int(i)] for i in constant])} is constant in the training rows: it carries no "
-            "information and becomes a node without edges; drop it."
+            "information, and the rows give it no edges; drop it."
         )
     deviation = np.sqrt(np.diag(emp_cov))
     correlation = np.abs(emp_cov) / np.outer(deviation, deviation)
@@ -194,6 +206,12 @@ def warn_about_columns(emp_cov: FloatArray, constant: IndexArray, names: Sequenc
             f"{n_rows} training rows for {len(names)} columns: the covariance is singular and the graph rests on the "
             "l1 penalty alone; read its edges with care, raise l1_scale, or bring more rows."
         )
+
+
+def warn_about_left_out(sentence: str) -> None:
+    """Columns of labels that cannot be used: ids, free text, one value."""
+    if sentence:
+        _warn(sentence)
 
 
 def _warn(sentence: str) -> None:

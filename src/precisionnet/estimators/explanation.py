@@ -182,7 +182,6 @@ def _mean_gradients(fitted: Fitted, x: FloatArray) -> Iterator[tuple[slice, Floa
     ``x`` are rows in standard units. Of several classes the gradients are those of logits less the classes' mean.
     """
     target = fitted.target
-    unit = float(target.scaler.scale) if isinstance(target, NumberTarget) else 1.0
     two_classes = isinstance(target, ClassTarget) and len(target.classes) == 2
     step = fitted.rows_at_once
     shifts = [torch.from_numpy(matrix / fitted.scale) for matrix in fitted.member_matrices]
@@ -191,15 +190,17 @@ def _mean_gradients(fitted: Fitted, x: FloatArray) -> Iterator[tuple[slice, Floa
             rows = slice(begin, min(begin + step, len(x)))
             leaf = torch.from_numpy(x[rows]).unsqueeze(-1).requires_grad_()
             total: Tensor | None = None
+            mean: FloatArray = np.zeros((len(leaf), target.n_outputs))
             for network, shift, share in zip(fitted.networks, shifts, fitted.member_weights, strict=True):
                 if not share:
                     continue
                 outputs = network(leaf, shift)
+                mean += share * outputs.detach().numpy()
                 outputs = outputs[:, 1:] - outputs[:, :1] if two_classes else outputs
                 found = share * torch.stack([_gradient(output, leaf) for output in outputs.unbind(-1)])
                 total = found if total is None else total + found
             assert total is not None
-            yield rows, total.numpy() * unit
+            yield rows, total.numpy() * (target.slope(mean)[:, None] if isinstance(target, NumberTarget) else 1.0)
 
 
 def _gradient(output: Tensor, leaf: Tensor) -> Tensor:

@@ -8,12 +8,9 @@ sentence.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import stat
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,22 +19,25 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from precisionnet._version import __version__
 from precisionnet.errors import InputError, ModelFileError, printable
 from precisionnet.estimators.base import BasePNN
 from precisionnet.estimators.member_networks import NetworkFactory
 from precisionnet.estimators.model_document import to_document
+from precisionnet.estimators.model_file import (
+    AGAIN,
+    FILE_NAME,
+    FORMAT,
+    FORMAT_VERSION,
+    Part,
+    checked_document,
+    content_hash,
+    detail,
+    is_model_folder,
+    read_file,
+    read_metadata,
+)
 from precisionnet.estimators.model_reader import OtherNetworkError, from_document
-from precisionnet.outputs import names_in, refuse_foreign, whole_file
-
-FORMAT, FORMAT_VERSION = "precisionnet-model", "1"
-FILE_NAME = "model.safetensors"
-MODEL_FOLDER = "model"
-"""Where ``precisionnet fit`` puts the model in its output folder."""
-LARGEST_HEADER = 64 * 2**20
-LARGEST_FILE = 32 * 2**30
-_METADATA = {"format", "format_version", "document", "sha256"}
-_AGAIN = "it is damaged or was changed after it was written; copy the folder again, or fit and save the model again."
+from precisionnet.outputs import refuse_foreign, whole_file
 
 
 def save(model: BasePNN, folder: str | Path) -> None:
@@ -127,7 +127,7 @@ def load(folder: str | Path, network: NetworkFactory | None = None) -> Any:
     """
     name = printable(repr(str(folder)))
     try:
-        return _model(_read(Path(folder)), network)
+        return _model(read_file(Path(folder)), network)
     except ModelFileError as error:
         raise ModelFileError(f"{name} {error}") from error.__cause__
     except OSError as error:
@@ -139,54 +139,33 @@ def load(folder: str | Path, network: NetworkFactory | None = None) -> Any:
             "it was fitted with."
         ) from error
     except Exception as error:  # whatever a hostile file may lead to
-        raise ModelFileError(f"The model in {name} contradicts itself ({_detail(error)}): {_AGAIN}") from error
-
-
-def is_model_folder(folder: Path) -> bool:
-    """Tell whether a folder holds a model and nothing else.
-
-    Parameters
-    ----------
-    folder : Path
-        An existing folder.
-
-    Returns
-    -------
-    bool
-        True for what ``save`` wrote, whole or not; scratch files of writers do not count.
-    """
-    if names_in(folder) != {FILE_NAME}:
-        return False
-    try:
-        with _opened(folder) as file:
-            _metadata(_head(file))
-    except (ModelFileError, OSError):
-        return False
-    return True
+        raise ModelFileError(f"The model in {name} contradicts itself ({_detail(error)}): {AGAIN}") from error
 
 
 def packed(document: dict[str, Any], tensors: dict[str, Tensor]) -> bytes:
     """Return the bytes of a model's file."""
     text = json.dumps(document, allow_nan=False, default=_plain)
     metadata = {"format": FORMAT, "format_version": FORMAT_VERSION, "document": text}
-    blob: bytes = save_tensors(tensors, metadata | {"sha256": _hash(text, tensors)})
+    blob: bytes = save_tensors(tensors, metadata | {"sha256": content_hash(text, _parts(tensors))})
     return blob
 
 
 def unpacked(blob: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return the document and the tensors of a model's file, both as they were hashed."""
-    metadata = _metadata(blob)
+    metadata = read_metadata(blob)
     try:
         tensors = {name: tensor.clone() for name, tensor in load_tensors(blob).items()}
     except (SafetensorError, KeyError, ValueError, RuntimeError, MemoryError) as error:
-        raise ModelFileError(f"holds no whole safetensors file: {_AGAIN}") from error
-    text = metadata.get("document")
-    if set(metadata) != _METADATA or not isinstance(text, str) or metadata["sha256"] != _hash(text, tensors):
-        raise ModelFileError(f"does not match its own hash: {_AGAIN}")
-    document = _json(text)
-    if not isinstance(document, dict):
-        raise ModelFileError(f"has no document: {_AGAIN}")
-    return document, tensors
+        raise ModelFileError(f"holds no whole safetensors file: {AGAIN}") from error
+    return checked_document(metadata, _parts(tensors)), tensors
+
+
+def _parts(tensors: dict[str, Tensor]) -> list[Part]:
+    return [Part(name, str(tensor.dtype), list(tensor.shape), _bytes(tensor)) for name, tensor in tensors.items()]
+
+
+def _bytes(tensor: Tensor) -> Any:
+    return tensor.reshape(-1).view(torch.uint8).numpy().data if tensor.numel() else b""
 
 
 def _model(blob: bytes, network: NetworkFactory | None) -> BasePNN:
@@ -199,92 +178,6 @@ def _model(blob: bytes, network: NetworkFactory | None) -> BasePNN:
     return from_document(document, tensors, network)
 
 
-def _read(folder: Path) -> bytes:
-    """Return the bytes of the model's file; a foreign file is refused by its head, however large it is."""
-    with _opened(folder) as file:
-        _metadata(_head(file))
-        file.seek(0)
-        return file.read()
-
-
-def _opened(folder: Path) -> BinaryIO:
-    """Open the model's file, which is an ordinary one of sensible size."""
-    # Opening a FIFO waits for its writer, unless told not to.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-    for path in (folder / FILE_NAME, folder / MODEL_FOLDER / FILE_NAME):
-        try:
-            descriptor = os.open(path, flags)
-            break
-        except (FileNotFoundError, NotADirectoryError, ValueError):  # a NUL in the name is a ValueError
-            if os.path.lexists(path):  # a link to nothing
-                raise
-    else:
-        raise ModelFileError(f"is not a model folder: it has no {FILE_NAME}; pass a folder made by save().")
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
-        os.close(descriptor)
-        what = f"is larger than {LARGEST_FILE} bytes" if stat.S_ISREG(status.st_mode) else "is not an ordinary file"
-        raise ModelFileError(f"is not a model folder: its {FILE_NAME} {what}; pass a folder made by save().")
-    return os.fdopen(descriptor, "rb")
-
-
-def _head(file: BinaryIO) -> bytes:
-    """Return the header with its length before it, no more than it may have."""
-    length = file.read(8)
-    return length + file.read(min(int.from_bytes(length, "little"), LARGEST_HEADER))
-
-
-def _metadata(blob: bytes) -> dict[str, Any]:
-    """Return the header's metadata; a safetensors file begins with the header's length in eight bytes, then JSON."""
-    length = int.from_bytes(blob[:8], "little")
-    if not 0 < length <= min(LARGEST_HEADER, len(blob) - 8):
-        raise ModelFileError(f"holds no whole safetensors file: {_AGAIN}")
-    try:
-        header = _json(blob[8 : 8 + length].decode())
-    except ValueError as error:
-        raise ModelFileError(f"holds no whole safetensors file: {_AGAIN}") from error
-    metadata = header.get("__metadata__") if isinstance(header, dict) else None
-    if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
-        raise ModelFileError(
-            "holds a file that was not written by precisionnet, or before its first release: pass a folder made by "
-            "save(), or fit and save the model again."
-        )
-    version = metadata.get("format_version")
-    if version != FORMAT_VERSION:
-        raise ModelFileError(
-            f"has format version {str(version)[:20]!r} and this precisionnet ({__version__}) reads {FORMAT_VERSION!r}: "
-            "install a version that matches."
-        )
-    return metadata
-
-
-def _json(text: str) -> Any:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise ValueError("a name stands twice")
-        return found
-
-    def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is no number")
-
-    try:
-        return json.loads(text, object_pairs_hook=once, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"has a document that is not JSON or too deep: {_AGAIN}") from error
-
-
-def _hash(text: str, tensors: dict[str, Tensor]) -> str:
-    """Return the sha256 of the document and of every tensor's name, dtype, shape and bytes."""
-    names = sorted(tensors)
-    shapes = [[name, str(tensors[name].dtype), list(tensors[name].shape)] for name in names]
-    digest = hashlib.sha256(json.dumps([FORMAT, FORMAT_VERSION, text, shapes]).encode())
-    for name in names:
-        if tensors[name].numel():
-            digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
@@ -293,5 +186,4 @@ def _plain(value: Any) -> Any:
 
 def _detail(error: Exception) -> str:
     """Return what went wrong, short and on one line."""
-    said = printable(" ".join(str(error).split()))[:200]
-    return said if type(error) in (ValueError, OtherNetworkError) else f"{type(error).__name__}: {said}"
+    return detail(error, (ValueError, OtherNetworkError))

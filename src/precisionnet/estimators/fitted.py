@@ -16,11 +16,15 @@ import torch
 from torch import nn
 
 from precisionnet.errors import InputError
-from precisionnet.estimators.checks import Rows
+from precisionnet.estimators.checks import Rows, names_of
+from precisionnet.estimators.columns import ColumnBlocks
 from precisionnet.estimators.intervals import Calibration
+from precisionnet.estimators.reference import Reference
 from precisionnet.estimators.rows import Scaler, fill
 from precisionnet.estimators.targets import Target
 from precisionnet.parameters import Settings
+from precisionnet.preprocessing.table_encoder import TableEncoder
+from precisionnet.preprocessing.table_nodes import node_columns, signed_columns
 from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray, IndexArray
 
@@ -41,12 +45,15 @@ class OutOfFold:
         Index of the table given to fit.
     prediction : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Numbers, or probabilities; NaN for rows that no network left out.
+    fold : ndarray of int of shape (n_samples,)
+        The fold of the networks that left the row out; -1 where there is none.
     errors : dict
         Errors on these rows by the attribute that shows them; NaN where there are none.
     """
 
     row_ids: Any
     prediction: FloatArray
+    fold: IndexArray
     errors: dict[str, float]
 
 
@@ -59,7 +66,7 @@ class Fitted:
     settings : Settings
         The values it was fitted with.
     column_names : tuple of str or None
-        The table's own names, where it had any.
+        Names of the nodes: the table's own, where it had any and they are numbers.
     target_name : str or None
         Name of the target, where it had one.
     target : Target
@@ -110,10 +117,14 @@ class Fitted:
         Predictions of rows by networks that left them out.
     calibration : Calibration or None
         Errors that intervals are made of; None where no rows were kept from training.
+    reference : Reference or None
+        What new rows are compared with; None until training is finished.
     folds : tuple of ndarray
         Training rows of each fold; the networks of a fold have left them out.
     rows_hash : str
         Hash of the training rows: folds are reused by a warm start on the same rows only.
+    encoder : TableEncoder or None
+        What makes nodes of the table's columns; None where each column is a node.
     """
 
     settings: Settings
@@ -143,13 +154,23 @@ class Fitted:
     task_graph: FloatArray
     out_of_fold: OutOfFold
     calibration: Calibration | None
+    reference: Reference | None
     folds: tuple[IndexArray, ...]
     rows_hash: str
+    encoder: TableEncoder | None = None
 
     @property
     def n_features(self) -> int:
-        """Number of columns."""
+        """Number of nodes."""
         return len(self.precision)
+
+    @property
+    def blocks(self) -> ColumnBlocks:
+        """Which nodes belong to which column."""
+        if self.encoder is None:
+            return ColumnBlocks(tuple(names_of(self.column_names, self.n_features)), np.arange(self.n_features))
+        names, of_node = node_columns(self.encoder.columns_)
+        return ColumnBlocks(tuple(names), of_node, signed_columns(self.encoder.columns_))
 
     @property
     def rows_at_once(self) -> int:

@@ -1,7 +1,7 @@
 """The learned graph in other people's formats.
 
 Partial correlations are read off the sparse precision: rho_ij = -theta_ij / sqrt(theta_ii theta_jj), the correlation of
-two columns given all the others. They do not depend on the columns' units. pandas, NetworkX and torch are imported by
+two columns given all the others. They do not depend on the columns' units. NetworkX and torch are imported by
 the methods that need them.
 """
 
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.checks import column_names
-from precisionnet.precision import partial_correlations
+from precisionnet.estimators.columns import ColumnBlocks, edge_frame
 from precisionnet.types import FloatArray
 
 if TYPE_CHECKING:
@@ -59,8 +59,16 @@ class GraphInterop:
             raise InputError(f'which must be "sparse" or "task", got {which!r}.')
         return self.precision_ if which == "sparse" else self.task_precision_
 
+    def _blocks(self) -> ColumnBlocks:
+        """Return which nodes of the matrix belong to which column."""
+        names = column_names(self)
+        return ColumnBlocks(tuple(names), np.arange(len(names)))
+
+    def _node_names(self) -> list[str]:
+        return column_names(self)
+
     def precision_frame(self, which: str = "sparse") -> pd.DataFrame:
-        """Return the precision matrix with the columns' names on both sides.
+        """Return the precision matrix with the nodes' names on both sides: a column of labels is several nodes.
 
         Parameters
         ----------
@@ -69,38 +77,26 @@ class GraphInterop:
 
         Returns
         -------
-        pandas.DataFrame of shape (n_features, n_features)
+        pandas.DataFrame of shape (n_nodes, n_nodes)
             The matrix.
         """
         import pandas as pd
 
-        matrix = self._matrix(which)
-        names = column_names(self)
+        matrix, names = self._matrix(which), self._node_names()
         return pd.DataFrame(matrix, index=names, columns=names)
 
     def to_edge_frame(self) -> pd.DataFrame:
-        """Return the edges of the sparse graph as a table.
+        """Return the edges of the sparse graph as a table, one node per column.
+
+        A column of labels, which is several nodes, has edges without a sign: the largest partial correlation of any
+        weighting of its nodes, and the norm of their entries of the precision.
 
         Returns
         -------
         pandas.DataFrame of shape (n_edges, 4)
             ``source``, ``target``, ``precision`` and ``partial_correlation``, one row per edge, strongest first.
         """
-        import pandas as pd
-
-        theta = self._matrix("sparse")
-        names = np.array(column_names(self), dtype=object)
-        rows, cols = np.nonzero(np.triu(theta, k=1))
-        frame = pd.DataFrame(
-            {
-                "source": names[rows],
-                "target": names[cols],
-                "precision": theta[rows, cols],
-                "partial_correlation": partial_correlations(theta)[rows, cols],
-            }
-        )
-        order = frame["partial_correlation"].abs().sort_values(ascending=False, kind="stable").index
-        return frame.loc[order].reset_index(drop=True)
+        return edge_frame(self._matrix("sparse"), self._blocks())
 
     def to_networkx(self) -> nx.Graph[Any]:
         """Return the sparse graph for NetworkX.
@@ -113,7 +109,7 @@ class GraphInterop:
         import networkx as nx
 
         graph: nx.Graph[Any] = nx.Graph()
-        graph.add_nodes_from(column_names(self))
+        graph.add_nodes_from(self._blocks().names)
         for edge in self.to_edge_frame().itertuples(index=False):
             graph.add_edge(
                 edge.source, edge.target, precision=edge.precision, partial_correlation=edge.partial_correlation

@@ -97,7 +97,7 @@ class Calibration:
             assert columns is not None
             spread = self.model.at(predictions, columns)
         ends = [-self._reach(-predictions, spread, count), self._reach(predictions, spread, count)]
-        return np.clip(np.column_stack(ends), *self.limits)
+        return _within(np.column_stack(ends), self.limits)
 
     def _reach(self, predictions: FloatArray, spread: FloatArray, count: float) -> FloatArray:
         """For each row the smallest value up to which the weights of mu_k(i)(x) + s_k(i)(x) R_i add up to ``count``.
@@ -168,6 +168,18 @@ def target_limits(y: FloatArray) -> tuple[float, float]:
     if y.min() == 0.0 and y.max() == 1.0 and min(np.sum(y == 0.0), np.sum(y == 1.0)) > 1:
         most = 1.0
     return least, most
+
+
+def _within(ends: FloatArray, limits: tuple[float, float]) -> FloatArray:
+    """Keep intervals within what the target can be.
+
+    An interval that holds no possible target belongs to a row far from all others: it moves to the nearest possible
+    values with its width, instead of shrinking to a point that would look certain.
+    """
+    low, high = limits
+    lower, upper = ends.T
+    moved = np.where(upper <= low, low - lower, np.where(lower >= high, high - upper, 0.0))
+    return np.clip(ends + moved[:, None], low, high)
 
 
 def refuse_coverage(coverage: float) -> None:

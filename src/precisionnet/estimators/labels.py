@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from precisionnet.errors import InputError
 
@@ -70,13 +68,13 @@ def _id_out(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def ids_in(said: Any, tensor: Tensor) -> Any:
-    """Return the ids of a document and its tensor, an array."""
-    require(keys(said) == {"dtype"} and tensor.ndim == 1, "the row ids are no list")
+def ids_in(said: Any, array: Any) -> Any:
+    """Return the ids of a document and its array."""
+    require(keys(said) == {"dtype"} and array.ndim == 1, "the row ids are no list")
     dtype = text(said["dtype"], "dtype")
     if dtype == "object":
-        require(tensor.dtype == torch.uint8, "the row ids are no text")
-        values = json.loads(tensor.numpy().tobytes())
+        require(array.dtype == np.uint8, "the row ids are no text")
+        values = json.loads(array.tobytes())
         require(isinstance(values, list), "the row ids are no list")
         row_ids = np.empty(len(values), dtype=object)
         row_ids[:] = [_id_in(value) for value in values]
@@ -84,8 +82,7 @@ def ids_in(said: Any, tensor: Tensor) -> Any:
     unit = r"\[[0-9]{0,4}(Y|M|W|D|h|m|s|ms|us|ns)\]"
     known = re.fullmatch(rf"\|b1|[<>|][iu][1248]|[<>]f[248]|[<>][mM]8{unit}", dtype)
     require(known is not None, "the row ids have no type")
-    require(tensor.dtype == (torch.float64 if "f" in dtype else torch.int64), "the row ids have another type")
-    array = tensor.numpy()
+    require(array.dtype == (np.float64 if "f" in dtype else np.int64), "the row ids have another type")
     if dtype[1] in "mM":
         return array.view(dtype.replace(">", "<"))
     with np.errstate(all="ignore"):

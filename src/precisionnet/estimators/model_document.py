@@ -14,7 +14,7 @@ from precisionnet.errors import InputError
 from precisionnet.estimators.base import BasePNN
 from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.labels import classes_out, ids_out
-from precisionnet.estimators.targets import ClassTarget, NumberTarget
+from precisionnet.estimators.targets import ClassTarget, NumberTarget, learns_logarithm
 from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import Settings
 from precisionnet.versions import versions
@@ -39,6 +39,7 @@ def to_document(model: BasePNN) -> tuple[Document, Tensors]:
         "column_names": None if fitted.column_names is None else list(fitted.column_names),
         "target_name": fitted.target_name,
         "classes": None if classes is None else classes_out(classes),
+        "logarithm": learns_logarithm(fitted.target),
         "n_features": fitted.n_features,
         "n_rows": fitted.n_rows,
         "scale": fitted.scale,
@@ -51,6 +52,7 @@ def to_document(model: BasePNN) -> tuple[Document, Tensors]:
         "n_folds": len(fitted.folds),
         "member_kinds": list(fitted.member_kinds),
         "rows_hash": fitted.rows_hash,
+        "encoder": None if fitted.encoder is None else fitted.encoder.to_document(),
         "versions": versions(),
     }
     arrays: dict[str, Any] = {
@@ -67,12 +69,17 @@ def to_document(model: BasePNN) -> tuple[Document, Tensors]:
         "n_missing": fitted.n_missing.astype(np.int64),
         "history": fitted.history.to_numpy(dtype=np.float64),
         "out_of_fold": fitted.out_of_fold.prediction,
+        "out_of_fold.fold": fitted.out_of_fold.fold.astype(np.int64),
         "row_ids": id_tensor,
         "scaler.mean": fitted.scaler.mean,
         "scaler.scale": fitted.scaler.scale,
     }
     if isinstance(fitted.target, NumberTarget):
         arrays |= {"target.mean": fitted.target.scaler.mean, "target.scale": fitted.target.scaler.scale}
+    if fitted.reference is not None:
+        arrays["reference.distances"] = fitted.reference.distances
+        if fitted.reference.target_range is not None:
+            arrays["reference.target_range"] = np.array(fitted.reference.target_range)
     if fitted.medians is not None:
         arrays["medians"] = fitted.medians
     if fitted.calibration is not None:

@@ -25,6 +25,7 @@ from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.labels import classes_in, ids_in, keys, require, text
 from precisionnet.estimators.member_networks import NetworkFactory, new_network
 from precisionnet.estimators.model_document import NOT_SAVED, SETTINGS, Document
+from precisionnet.estimators.reference import N_QUANTILES, Reference
 from precisionnet.estimators.regressor import PNNRegressor
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.spread import Spread
@@ -33,6 +34,7 @@ from precisionnet.kinds import FEW_ROWS, SEVERAL, Kind
 from precisionnet.linalg import LARGEST
 from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import settings_of
+from precisionnet.preprocessing import TableEncoder
 from precisionnet.types import FloatArray, IndexArray
 
 ESTIMATORS: dict[str, type[BasePNN]] = {"PNNRegressor": PNNRegressor, "PNNClassifier": PNNClassifier}
@@ -78,13 +80,13 @@ class _Reader:
         require(keys(counts) == {"training", "validation"}, "n_rows has other names")
         n_rows = {name: _whole(counts[name], name, 0) for name in ("training", "validation")}
         target = self._target()
-        medians = self._floats("medians", (n,)) if settings.missing == "median" else None
+        medians = self._floats("medians", (n,)) if settings.missing != "error" else None
         n_missing = self._integers("n_missing", (n,), 0, sum(n_rows.values()) + len(self._tensors["row_ids"]))
         require(medians is not None or not n_missing.any(), "values were missing in a model that refuses them")
         member_matrices = self._floats("member_matrices", (len(self._kinds), n, n))
         member_folds, member_weights, fold_weights = self._shares()
         for matrix in member_matrices:
-            _refuse_asymmetric(matrix, "a network's matrix")
+            self._task_matrix(matrix, "a network's matrix")
         history = self._history()
         fitted = Fitted(
             settings=settings,
@@ -97,7 +99,7 @@ class _Reader:
             n_rows=n_rows,
             covariance=self._semidefinite("covariance"),
             precision=self._semidefinite("precision"),
-            task_precision=_refuse_asymmetric(self._floats("task_precision", (n, n)), "task_precision"),
+            task_precision=self._task_matrix(self._floats("task_precision", (n, n)), "task_precision"),
             member_matrices=member_matrices,
             scale=_number(document["scale"], "scale", above=0.0),
             networks=self._networks(target.n_outputs, factory),
@@ -114,8 +116,10 @@ class _Reader:
             task_graph=self._task_graph(),
             out_of_fold=self._out_of_fold(target, n_rows["training"]),
             calibration=self._calibration(),
+            reference=self._reference(),
             folds=self._folds(n_rows["training"]),
             rows_hash=_hash(document["rows_hash"]),
+            encoder=self._encoder(),
         )
         require(not self._tensors, f"there are tensors that no model has: {shown(next(iter(self._tensors), ''))}")
         _refuse_unlike_means(fitted)
@@ -172,6 +176,10 @@ class _Reader:
         require(bool(((array >= least) & (array <= most)).all()), f"{name} is out of range")
         return array
 
+    def _task_matrix(self, matrix: FloatArray, name: str) -> FloatArray:
+        """Refuse a matrix that is not symmetric, unless plain gradients made it."""
+        return matrix if self._settings.step2 == "plain" else _refuse_asymmetric(matrix, name)
+
     def _semidefinite(self, name: str) -> FloatArray:
         matrix = _refuse_asymmetric(self._floats(name, (self._n, self._n)), name)
         values = np.linalg.eigvalsh(matrix)
@@ -193,7 +201,10 @@ class _Reader:
         classes = self._document["classes"]
         require((classes is not None) == (self._task == "classification"), "classes and estimator do not agree")
         if classes is None:
-            return NumberTarget(self._scaler("target", ()), self._settings.loss)
+            logarithm = _truth(self._document["logarithm"], "logarithm")
+            chosen = self._settings.target_scale
+            require(chosen == "auto" or logarithm == (chosen == "log"), "logarithm and target_scale do not agree")
+            return NumberTarget(self._scaler("target", ()), self._settings.loss, logarithm)
         return ClassTarget(classes_in(classes))
 
     def _column_names(self) -> tuple[str, ...] | None:
@@ -203,6 +214,16 @@ class _Reader:
         require(isinstance(names, list) and len(names) == self._n, f"the names are not for {self._n} columns")
         require(len({text(name, "a column's name") for name in names}) == self._n, "a column's name stands twice")
         return tuple(names)
+
+    def _encoder(self) -> TableEncoder | None:
+        """Read what makes nodes of columns; models of earlier versions have none."""
+        said = self._document.get("encoder")
+        if said is None:
+            return None
+        encoder = TableEncoder.from_document(said)
+        names = encoder.get_feature_names_out().tolist()
+        require(names == self._document["column_names"], "the encoder makes other nodes than the model has")
+        return encoder
 
     def _history(self) -> pd.DataFrame:
         names = self._document["history_columns"]
@@ -214,12 +235,12 @@ class _Reader:
         require(bool(np.isfinite(known).all()) and not np.isinf(table.to_numpy()).any(), "the history is not finite")
         zeros = table["n_zeros"].to_numpy()
         counted = np.array_equal(table["epoch"], np.arange(1, len(table) + 1))
-        counted = counted and bool(((zeros >= 0) & (zeros <= self._n**2) & (zeros == np.floor(zeros))).all())
+        counted = counted and bool(((zeros >= 0) & (zeros == np.floor(zeros))).all())
         require(counted, "the history is not counted by epochs")
         return table.astype(dict.fromkeys(COUNTED_IN_HISTORY, np.int64))
 
     def _out_of_fold(self, target: Target, n_training: int) -> OutOfFold:
-        row_ids = ids_in(self._document["row_ids"], self._tensors.pop("row_ids"))
+        row_ids = ids_in(self._document["row_ids"], self._tensors.pop("row_ids").numpy())
         require(len(row_ids) >= n_training, "there are fewer row ids than training rows")
         number = isinstance(target, NumberTarget)
         shape = (len(row_ids),) if number else (len(row_ids), target.n_outputs)
@@ -227,13 +248,16 @@ class _Reader:
         require(not np.isinf(prediction).any(), "out_of_fold is not finite")
         likely = number or not ((prediction < 0) | (prediction > 1)).any()
         require(likely, "out_of_fold holds probabilities outside 0 to 1")
+        fold = self._integers("out_of_fold.fold", (len(row_ids),), ALL_ROWS, max(self._n_folds - 1, ALL_ROWS))
+        known = np.isfinite(prediction if number else prediction.sum(axis=1))
+        require(np.array_equal(known, fold != ALL_ROWS), "out_of_fold has predictions without a fold")
         errors = self._document["errors"]
         require(keys(errors) == ERRORS[self._task], "the out-of-bag errors have other names")
         checked = {
             name: np.nan if value is None else _number(value, name, least=0.0, most=1.0 if "accuracy" in name else None)
             for name, value in errors.items()
         }
-        return OutOfFold(row_ids, prediction, checked)
+        return OutOfFold(row_ids, prediction, fold, checked)
 
     def _calibration(self) -> Calibration | None:
         if self._task == "classification" or "calibration.fold" not in self._tensors:
@@ -249,6 +273,18 @@ class _Reader:
         spread = np.ones(len(fold)) if model is None else self._floats("calibration.spread", fold.shape)
         require(bool((np.abs(np.log(np.maximum(spread, 1e-300))) <= WIDEST).all()), "the spread is out of range")
         return Calibration(fold, residual, weight, spread, model, (float(least), float(most)))
+
+    def _reference(self) -> Reference | None:
+        if "reference.distances" not in self._tensors:
+            return None
+        distances = self._floats("reference.distances", (N_QUANTILES,))
+        fine = (distances >= 0).all() and (np.diff(distances) >= 0).all()
+        require(bool(fine), "the distances of training rows are not in order")
+        if self._task == "classification":
+            return Reference(distances, None)
+        least, most = map(float, self._floats("reference.target_range", (2,)))
+        require(least <= most, "the range of the target is empty")
+        return Reference(distances, (least, most))
 
     def _spread(self) -> Spread | None:
         if "spread.slopes" not in self._tensors:

@@ -22,8 +22,10 @@ from precisionnet.estimators.checks import (
     names_of,
     refuse_bad_values,
     refuse_empty_columns,
+    refuse_no_logarithm,
     refuse_text_columns,
     warn_about_columns,
+    warn_about_left_out,
     warn_about_scale,
 )
 from precisionnet.estimators.rows import Scaler, Table, canonical, medians, moments, split_validation
@@ -37,6 +39,7 @@ from precisionnet.estimators.targets import (
 from precisionnet.linalg import LARGEST
 from precisionnet.parameters import Settings
 from precisionnet.precision import sample_covariance
+from precisionnet.preprocessing.table_encoder import TableEncoder, encoder_for
 from precisionnet.types import FloatArray, IndexArray, TaskName
 
 
@@ -45,7 +48,7 @@ class TrainingData:
     """All that training sees of a table."""
 
     training: Table
-    """Canonical rows to learn from, gaps filled, in the table's units."""
+    """Canonical rows to learn from, encoded and gaps filled, in the table's units."""
     validation: Table | None
     """Rows to choose the epoch on, where some were set aside."""
     target: Target
@@ -54,7 +57,7 @@ class TrainingData:
     emp_cov: FloatArray
     """Covariance of the scaled training rows."""
     column_names: tuple[str, ...] | None
-    """The table's own, where it had any."""
+    """Of the nodes: the table's own, where it had any and they are numbers."""
     target_name: str | None
     row_ids: Any
     """Index of the rows given to fit."""
@@ -66,6 +69,8 @@ class TrainingData:
     """Rows given to fit on each side."""
     rng: np.random.RandomState
     """Generator of the fit, with the draws of the split behind it."""
+    encoder: TableEncoder | None
+    """What makes nodes of the table's columns; None where each column is a node."""
 
 
 def prepare(
@@ -86,6 +91,9 @@ def prepare(
         raise InputError("X_val and y_val belong together: give both, or neither.")
     target_name = str(y.name) if isinstance(y, pd.Series) and y.name is not None else None
     row_ids = X.index.to_numpy() if isinstance(X, pd.DataFrame) else None
+    encoder = _encoder(X, settings, sample_weight)
+    if encoder is not None:  # learned from the rows given to fit; X_val is only encoded
+        X, X_val = encoder.transform(X), None if X_val is None else encoder.transform(X_val)
     # What scikit-learn's checks note the columns on: a fit that fails leaves nothing on the estimator.
     tags = get_tags(estimator)
     notes = type(type(estimator).__name__, (BaseEstimator,), {"__sklearn_tags__": lambda _: tags})()
@@ -115,7 +123,7 @@ def prepare(
     column_names = None if names is None else tuple(str(name) for name in names)
     shown_names = names_of(column_names, values.shape[1])
     middle = None
-    if settings.missing == "median":
+    if settings.missing != "error":
         refuse_empty_columns(training.X, shown_names)
         middle = medians(training.X, training.weight)
         training = training.filled(middle)
@@ -123,8 +131,10 @@ def prepare(
     scaler = Scaler.fit(training.X, training.weight, settings.standardize)
     target: Target
     if classes is None:
-        spread = Scaler.fit(training.y, training.weight, settings.standardize_target)
-        target = NumberTarget(spread, settings.loss)
+        logarithm = settings.target_scale == "log"
+        if logarithm:
+            refuse_no_logarithm(table.y if validation is None else np.concatenate([table.y, validation.y]))
+        target = NumberTarget.of(training.y, training.weight, settings, logarithm=logarithm)
     else:
         target = ClassTarget(classes)
     return TrainingData(
@@ -141,7 +151,20 @@ def prepare(
         np.isnan(values).sum(axis=0),
         {"training": n_training, "validation": n_validation},
         rng,
+        encoder,
     )
+
+
+def _encoder(X: Any, settings: Settings, sample_weight: Any) -> TableEncoder | None:
+    """Learn to encode the rows that have weight; weights that are no such thing are refused later."""
+    weight = None if sample_weight is None else np.asarray(sample_weight)
+    n_rows = len(X) if hasattr(X, "__len__") else None
+    if weight is not None and (weight.shape != (n_rows,) or weight.dtype.kind not in "fiub"):
+        weight = None
+    encoder = encoder_for(X, settings.missing, None if weight is None else weight.astype(np.float64))
+    if encoder is not None:
+        warn_about_left_out(encoder.left_out())
+    return encoder
 
 
 def _checked(

@@ -12,6 +12,7 @@ from precisionnet.estimators.attributes import of_fitted
 from precisionnet.estimators.base import BasePNN, documented
 from precisionnet.estimators.fitted import PREDICTED_AT_ONCE
 from precisionnet.estimators.intervals import NOTHING_TO_CALIBRATE_ON, Calibration
+from precisionnet.estimators.targets import learns_logarithm
 from precisionnet.types import FloatArray, TaskName
 
 
@@ -21,8 +22,8 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
 
     Learns a sparse precision matrix of the features together with graph-convolutional networks that run on it. The
     default, ``recipe="standard"``, trains networks of several kinds on the absolute error of the standardised target,
-    and weighs them by the rows that they left out; ``recipe="paper"`` is Algorithm 1 of the paper.
-    ``docs/notation.md`` has the paper's symbols.
+    and weighs them by the rows that they left out; ``recipe="paper"`` is Algorithm 1 of the paper, its
+    Step 1 solved to the end, in the reading of ``docs/notation.md``, which has the paper's symbols, too.
 
     Parameters
     ----------
@@ -50,6 +51,8 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
     oob_prediction_ : ndarray of shape (n_samples,)
         Each row given to fit, predicted by the networks that left it out; NaN for rows that no network left out (with
         ``n_members`` below 4, with ``recipe="paper"``) or that have no weight. ``oob_row_ids_`` has the rows' index.
+    target_scale_ : {"linear", "log"}
+        Whether the networks learned the target or its logarithm.
     oob_mae_ : float
         Mean absolute error of these predictions, in the target's units; NaN where there are none.
     calibration_ : Calibration or None
@@ -75,6 +78,11 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
         "out_of_fold.prediction", "Rows given to fit, predicted by networks that left them out."
     )
     calibration_ = of_fitted("calibration", "The errors that intervals are made of, or None.")
+
+    @property
+    def target_scale_(self) -> str:
+        """Whether the networks learned the target (linear) or its logarithm (log)."""
+        return "log" if learns_logarithm(self.fitted.target) else "linear"
 
     @property
     def oob_mae_(self) -> float:

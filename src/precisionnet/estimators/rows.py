@@ -22,6 +22,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from precisionnet.linalg import weighted_median
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 
@@ -82,15 +83,7 @@ def canonical(
 
 def medians(X: FloatArray, weight: FloatArray) -> FloatArray:
     """Each column's median of the values that are present; a weight of 2 counts as the value standing there twice."""
-    return np.array([_median(column[~(gap := np.isnan(column))], weight[~gap]) for column in X.T])
-
-
-def _median(values: FloatArray, weight: FloatArray) -> float:
-    order = np.argsort(values, kind="stable")
-    passed = np.cumsum(weight[order])
-    middle = [np.searchsorted(passed, passed[-1] / 2, side=side) for side in ("left", "right")]
-    lower, upper = values[order][middle]
-    return float(lower + (upper - lower) / 2)
+    return np.array([weighted_median(column[~(gap := np.isnan(column))], weight[~gap]) for column in X.T])
 
 
 def fill(X: FloatArray, values: FloatArray) -> FloatArray:

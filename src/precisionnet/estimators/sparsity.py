@@ -134,8 +134,8 @@ def _checked(model: BasePNN) -> BasePNN:
 
 def _row(model: Any, y: Any, scale: float | None) -> dict[str, float]:
     errors = _errors_out_of_bag(model, y)
-    n = model.n_features_in_
     matrix = model.task_precision_ if scale is None else model.precision_
+    n = len(matrix)
     n_edges = int(np.count_nonzero(np.triu(matrix, 1)))
     return {
         "l1_scale": np.nan if scale is None else scale,

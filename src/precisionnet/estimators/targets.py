@@ -15,6 +15,7 @@ from torch.nn.functional import cross_entropy, huber_loss
 
 from precisionnet.errors import InputError, some
 from precisionnet.estimators.rows import Scaler
+from precisionnet.parameters import Settings
 from precisionnet.types import FloatArray
 
 HUBER = 0.5
@@ -29,23 +30,32 @@ LOSSES: dict[str, Callable[[Tensor], Tensor]] = {
 
 @dataclass(frozen=True)
 class NumberTarget:
-    """A number, in standard units while the networks learn.
+    """A number, in standard units while the networks learn: the target itself, or its logarithm.
 
     Parameters
     ----------
     scaler : Scaler
-        Mean and standard deviation of the training rows.
+        Mean and standard deviation of what is learned, on the training rows.
     loss : {"absolute", "huber", "squared"}
         What is lost on an error in standard units.
+    logarithm : bool, default=False
+        Whether the networks learn the target's logarithm.
     """
 
     scaler: Scaler
     loss: str
+    logarithm: bool = False
     n_outputs = 1
+
+    @classmethod
+    def of(cls, y: FloatArray, weight: FloatArray, settings: Settings, *, logarithm: bool) -> NumberTarget:
+        """Return how the targets of these training rows are learned."""
+        learned = np.log(y) if logarithm else y
+        return cls(Scaler.fit(learned, weight, settings.standardize_target), settings.loss, logarithm)
 
     def tensor(self, y: FloatArray) -> Tensor:
         """Return the target as the networks learn it."""
-        return torch.from_numpy(self.scaler.transform(y))
+        return torch.from_numpy(self.scaler.transform(np.log(y) if self.logarithm else y))
 
     def task_loss(self, output: Tensor, y: Tensor, weight: Tensor) -> Tensor:
         """L_task of the paper: the weighted mean over the rows, of each member where several come."""
@@ -53,12 +63,21 @@ class NumberTarget:
 
     def metric(self, output: Tensor, y: Tensor, weight: Tensor) -> float:
         """Mean absolute error in the target's units."""
-        error = (weight * (output[:, 0] - y).abs()).sum() / weight.sum()
-        return float(error) * float(self.scaler.scale)
+        scale, error = float(self.scaler.scale), output[:, 0] - y
+        if self.logarithm:
+            middle = float(self.scaler.mean)
+            error = ((output[:, 0] * scale + middle).exp() - (y * scale + middle).exp()) / scale
+        return float((weight * error.abs()).sum() / weight.sum()) * scale
 
     def meaning(self, output: FloatArray) -> FloatArray:
         """Return outputs (..., 1) in the target's units, (...)."""
-        return self.scaler.inverse(output[..., 0])
+        learned = self.scaler.inverse(output[..., 0])
+        return np.exp(learned) if self.logarithm else learned
+
+    def slope(self, output: FloatArray) -> FloatArray:
+        """Return by how much the meaning of outputs (..., 1) grows with them, (...)."""
+        scale = np.full(output.shape[:-1], float(self.scaler.scale))
+        return scale * self.meaning(output) if self.logarithm else scale
 
     def errors_out_of_bag(self, output: FloatArray, y: FloatArray, weight: FloatArray) -> dict[str, float]:
         """Return the errors on rows left out, by the attribute that shows them."""
@@ -113,6 +132,11 @@ class ClassTarget:
 
 
 Target = NumberTarget | ClassTarget
+
+
+def learns_logarithm(target: Target) -> bool:
+    """Whether the networks learn the target's logarithm."""
+    return isinstance(target, NumberTarget) and target.logarithm
 
 
 def classes_of(y: Any, weight: FloatArray) -> Any:

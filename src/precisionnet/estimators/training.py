@@ -22,15 +22,18 @@ from precisionnet.estimators.intervals import calibrate
 from precisionnet.estimators.linear_members import linear_members
 from precisionnet.estimators.member_networks import NetworkFactory, new_network
 from precisionnet.estimators.preparation import TrainingData
+from precisionnet.estimators.reference import reference_of
 from precisionnet.estimators.rows import FEWEST_FOLDS, Table, left_out_rows
-from precisionnet.estimators.targets import NumberTarget
+from precisionnet.estimators.target_scale import learned_target
+from precisionnet.estimators.targets import NumberTarget, learns_logarithm
 from precisionnet.joint.algorithm1 import Algorithm1, Schedule
+from precisionnet.joint.monotone import Monotone
 from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, Start, TensorRows, start_of
 from precisionnet.joint.standard import Member, Plan, StandardRecipe, trial_losses
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
 from precisionnet.kinds import BETTER_BY, SEVERAL, TRIAL, TRIAL_FOLDS, TRIED_FROM
+from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import LEARNED, Settings
-from precisionnet.precision import spectral_bound
 from precisionnet.threads import limited_threads, threads_for
 from precisionnet.types import FloatArray, IndexArray
 
@@ -59,7 +62,8 @@ class TrainingRun:
     """Training that goes on epoch by epoch, so that a search may pause it or give it up.
 
     ``cache`` is shared by runs on the same rows, so that they solve each graphical lasso once; ``keep`` says whether
-    the best epoch or the last one is returned.
+    the best epoch or the last one is returned. ``carried`` are weights of a model of other columns, one state
+    dictionary per member: they stay as they are, and only matrices are learned.
     """
 
     def __init__(
@@ -74,10 +78,10 @@ class TrainingRun:
         cache: GlassoCache | None = None,
         keep: Literal["best", "last"] = "best",
         others: Sequence[TrainingData] = (),
+        carried: Sequence[Tensors] = (),
     ) -> None:
-        self._data, self._settings, self._network = data, settings, network
-        self._targets = (data, *others)
-        _refuse_other_rows(self._targets, settings, resume)
+        self._settings, self._network, self._carried = settings, network, carried
+        _refuse_other_rows((data, *others), settings, resume)
         self._sizes = data.training.X.shape[1], data.target.n_outputs
         self._dtype, self._device = getattr(torch, settings.dtype), training_device(settings.device)
         self.n_threads = 1
@@ -95,14 +99,20 @@ class TrainingRun:
             self._same_rows = resume.rows_hash == data.training.hash()
             self._roster = [one for one in settings.members(len(resume.folds)) if one[0].name in resume.member_kinds]
             self._weights_before = {} if self._same_rows else resume.kind_weights
+        else:
+            resume = None
+        self._folds = self._deal_folds(data, resume) if settings.recipe == "standard" else ()
+        self._data = data = replace(data, target=learned_target(data, self._folds, settings, resume))
+        self._targets = (data, *others)
         with limited_threads(self.n_threads):
             problem = self._problem()
             self._graph = problem.graph
             start = start_of(settings.method, problem.graph, cache)
             validation = None if data.validation is None else self._tensors(data.validation)
-            self._folds: tuple[IndexArray, ...] = ()
             policy: Algorithm1 | StandardRecipe
             if settings.recipe == "paper":
+                if carried:
+                    problem.network.requires_grad_(False).load_state_dict(carried[0])
                 if known is not None:
                     problem.network.load_state_dict(known.networks[0])
                     if settings.method in LEARNED:
@@ -113,13 +123,16 @@ class TrainingRun:
                     settings.task_steps,
                     settings.weight_steps,
                     settings.step1,
+                    settings.step2,
                     settings.max_epochs,
                     settings.patience,
                     settings.sparse,
                 )
-                policy = Algorithm1(problem, settings.method, schedule, start, validation, self._seed)
+                if settings.monotone:
+                    policy = Monotone(problem, schedule, start, validation, self._seed)
+                else:
+                    policy = Algorithm1(problem, settings.method, schedule, start, validation, self._seed)
             else:
-                self._folds = self._deal_folds(resume if known is not None else None)
                 plan = Plan(
                     settings.learning_rate,
                     settings.batch_size,
@@ -134,7 +147,9 @@ class TrainingRun:
                     self._roster = [one for one in self._roster if one[0].name not in given_up]
                     members = [member for member in members if member.kind not in given_up]
                 policy = StandardRecipe(problem, settings.method, members, plan, start, validation, known, n_jobs)
-            self.trainer = Trainer(policy, callbacks, "last" if others else keep)
+            self.policy: Algorithm1 | StandardRecipe = policy
+            """What an epoch does, with the problem and its state."""
+            self.trainer = Trainer(policy, callbacks, "last" if others or settings.keep_epoch == "last" else keep)
 
     def threads(self) -> AbstractContextManager[None]:
         """Compute with as many threads as the problem's shape asks for; wrap many epochs in one block."""
@@ -161,7 +176,8 @@ class TrainingRun:
         with limited_threads(self.n_threads):
             fitted = self._weighed(self._model(0))
             effects = task_effects(fitted, data.training.X, data.training.weight, around=AROUND)
-            return replace(fitted, task_nodes=effects.nodes, task_graph=effects.edges)
+            reference = reference_of(data)
+            return replace(fitted, task_nodes=effects.nodes, task_graph=effects.edges, reference=reference)
 
     def effects(self) -> list[TaskEffects]:
         """Return what each target's model rests on, without the rest of what makes a model."""
@@ -173,17 +189,6 @@ class TrainingRun:
 
     def _problem(self) -> JointProblem:
         data, settings = self._data, self._settings
-        rate = float(np.sqrt(np.log(self._sizes[0]) / data.training.weight.sum()))
-        bound = settings.spectral_bound
-        graph = GraphTerms(
-            emp_cov=data.emp_cov,
-            l1_penalty=settings.l1_scale * rate if settings.l1_penalty is None else settings.l1_penalty,
-            task_weight=settings.task_weight,
-            coupling=settings.coupling if settings.method == "joint" else 0.0,  # the others have one matrix
-            ridge=settings.ridge,
-            spectral_bound=spectral_bound(data.emp_cov) if bound is None else bound,
-            usual_penalty=rate,
-        )
         return JointProblem(
             network=new_network(settings, *self._sizes, self._roster[0][0], self._network, self._seed).to(
                 self._device, self._dtype
@@ -194,7 +199,7 @@ class TrainingRun:
             ),
             task_loss=data.target.task_loss,
             metric=data.target.metric,
-            graph=graph,
+            graph=GraphTerms.of(settings, data.emp_cov, float(data.training.weight.sum())),
             l2_penalty=settings.l2_penalty,
             scale_shift=settings.scale_shift,
         )
@@ -209,9 +214,9 @@ class TrainingRun:
         tensor = data.target.tensor(y).to(self._device)
         return tensor.to(self._dtype) if tensor.is_floating_point() else tensor
 
-    def _deal_folds(self, resume: Fitted | None) -> tuple[IndexArray, ...]:
+    def _deal_folds(self, data: TrainingData, resume: Fitted | None) -> tuple[IndexArray, ...]:
         """Return the rows of each fold; the same as before where training goes on with the same rows."""
-        data, settings = self._data, self._settings
+        settings = self._settings
         if settings.n_members == 1 and data.validation is not None:
             return (np.array([], dtype=np.intp),)
         if resume is not None and self._same_rows:
@@ -227,10 +232,12 @@ class TrainingRun:
         settings, n_rows = self._settings, len(self._data.training)
         sources = np.random.SeedSequence(self._seed).spawn(len(self._roster))
         seeds = [source.generate_state(2) for source in sources]
-        members = []
+        members: list[Member] = []
         for first_row in range(0, n_rows * len(self._targets), n_rows):  # see TensorRows
             for (first_weights, order), (kind, fold) in zip(seeds, self._roster, strict=True):
                 network = new_network(settings, *self._sizes, kind, self._network, int(first_weights))
+                if self._carried:
+                    network.requires_grad_(False).load_state_dict(self._carried[len(members)])
                 left_out = self._folds[fold]
                 rows = np.setdiff1d(np.arange(n_rows), left_out)
                 made = network.to(self._device, self._dtype)
@@ -281,6 +288,7 @@ class TrainingRun:
             target=data.target,
             scaler=data.scaler,
             medians=data.medians,
+            encoder=data.encoder,
             n_missing=data.n_missing,
             n_rows=data.n_rows,
             covariance=data.emp_cov,
@@ -300,8 +308,9 @@ class TrainingRun:
             center=data.scaler.transform(np.average(data.training.X, axis=0, weights=data.training.weight)),
             task_nodes=np.zeros(len(trained.theta)),
             task_graph=np.zeros_like(trained.theta),
-            out_of_fold=OutOfFold(data.row_ids, np.empty(0), {}),
+            out_of_fold=OutOfFold(data.row_ids, np.empty(0), np.empty(0, dtype=np.intp), {}),
             calibration=None,
+            reference=None,
             folds=self._folds,
             # Where members have learned from rows that they leave out now, no later fit may take these folds for clean.
             rows_hash=data.training.hash() if self._same_rows else hashlib.sha256(b"learned from before").hexdigest(),
@@ -335,12 +344,14 @@ class TrainingRun:
             n_folds = max(len(self._folds), 1)
             calibration = calibrate(fold, rows.y, meaning, rows.weight, rows.X, n_folds, targets)
         known = np.full((data.places.max() + 2, *meaning.shape[1:]), np.nan)  # the last one is for a place of -1
+        known_fold: IndexArray = np.full(len(known), ALL_ROWS, dtype=np.intp)
         left_out = any(map(len, self._folds)) and self._same_rows
         if left_out:
-            known[rows.place] = meaning
+            known[rows.place], known_fold[rows.place] = meaning, fold
         judged = slice(None if left_out else 0)
         errors = target.errors_out_of_bag(output[judged], rows.y[judged], rows.weight[judged])
-        return replace(fitted, out_of_fold=OutOfFold(data.row_ids, known[data.places], errors), calibration=calibration)
+        predicted = OutOfFold(data.row_ids, known[data.places], known_fold[data.places], errors)
+        return replace(fitted, out_of_fold=predicted, calibration=calibration)
 
     def _unseen(self, fitted: Fitted) -> tuple[Table, IndexArray, FloatArray]:
         """Return rows that networks left out, their folds, and these networks' outputs, (kinds, rows, outputs)."""
@@ -391,6 +402,8 @@ def _snapshot(
         and before.method == settings.method
         and before.readout == settings.readout
         and before.n_members == settings.n_members
+        and before.target_scale == settings.target_scale
+        and not (learns_logarithm(fitted.target) and data.training.y.min() <= 0.0)
     )
     roster = [one for one in settings.members(len(fitted.folds)) if one[0].name in fitted.member_kinds]
     if not same or not roster:

@@ -1,4 +1,4 @@
-"""Models measured on rows they have not seen: one split beside baselines, or every method compared fairly.
+"""Models measured on rows they have not seen: every row beside baselines, or every method compared fairly.
 
 Names are imported when they are first used: to read rows needs no network.
 """
@@ -10,35 +10,52 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from precisionnet.evaluation.comparison import compare
-    from precisionnet.evaluation.holdout import HoldOut, Predictions, measure, split_rows
+    from precisionnet.evaluation.cross_validation import Measured, Predictions, measure
+    from precisionnet.evaluation.folds import Folds, group_folds, people_folds, time_folds
     from precisionnet.evaluation.metrics import METRIC_LABELS, score
+    from precisionnet.evaluation.recalibration import Recalibration, recalibrate
+    from precisionnet.evaluation.shift import Shift, compare_rows
     from precisionnet.evaluation.statistics import paired, summarise
     from precisionnet.evaluation.tuning import Tuning
 
 _HOME = {
     "METRIC_LABELS": "metrics",
-    "HoldOut": "holdout",
-    "Predictions": "holdout",
+    "Folds": "folds",
+    "Measured": "cross_validation",
+    "Predictions": "cross_validation",
+    "Recalibration": "recalibration",
+    "Shift": "shift",
     "Tuning": "tuning",
     "compare": "comparison",
-    "measure": "holdout",
+    "compare_rows": "shift",
+    "group_folds": "folds",
+    "measure": "cross_validation",
     "paired": "statistics",
+    "people_folds": "folds",
+    "recalibrate": "recalibration",
     "score": "metrics",
-    "split_rows": "holdout",
     "summarise": "statistics",
+    "time_folds": "folds",
 }
 
 __all__ = [
     "METRIC_LABELS",
-    "HoldOut",
+    "Folds",
+    "Measured",
     "Predictions",
+    "Recalibration",
+    "Shift",
     "Tuning",
     "compare",
+    "compare_rows",
+    "group_folds",
     "measure",
     "paired",
+    "people_folds",
+    "recalibrate",
     "score",
-    "split_rows",
     "summarise",
+    "time_folds",
 ]
 
 

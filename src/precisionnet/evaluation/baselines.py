@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn import config_context
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
@@ -42,6 +43,8 @@ from precisionnet.evaluation.metrics import judge
 from precisionnet.evaluation.protocol import FitData, target_of
 from precisionnet.evaluation.rivals import FITS as RIVAL_FITS
 from precisionnet.evaluation.tuning import Parameters, search_grid
+from precisionnet.preprocessing import TableEncoder
+from precisionnet.preprocessing.table_columns import is_label_column
 from precisionnet.types import TaskName
 
 LARGEST_GP = 3000
@@ -88,7 +91,8 @@ def tuned_baseline(method: str, train: Dataset, task: TaskName, seed: int = 0) -
     learnt_from = FitData(train.take(rows), train.take(held_out), task, seed)
     if not space or not len(held_out) or (task == "classification" and _lost_class(learnt_from)):
         return fit_baseline(method, {}, everything)
-    best = search_grid(lambda parameters: BaselineCandidate(method, parameters, learnt_from), space, {}).best
+    with config_context(assume_finite=True, skip_parameter_validation=True):  # rows were checked, and checks are most
+        best = search_grid(lambda parameters: BaselineCandidate(method, parameters, learnt_from), space, {}).best
     return fit_baseline(method, best.parameters, everything)
 
 
@@ -313,7 +317,9 @@ def _default_guess(data: FitData) -> Any:
 
 
 def _fitted(model: Any, train: Dataset) -> Any:
-    return model.fit(train.X, target_of(train))
+    """Fit, with labels and dates encoded as the networks encode them, where there are any."""
+    labels = any(is_label_column(column) for _, column in train.X.items())
+    return (make_pipeline(TableEncoder(), model) if labels else model).fit(train.X, target_of(train))
 
 
 BASELINES: dict[str, Baseline] = {

@@ -27,6 +27,7 @@ from precisionnet.datasets import (
     guess_task,
     refuse_unusable,
 )
+from precisionnet.datasets.validation import refuse_labels
 from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.checks import refuse_text_columns
 from precisionnet.evaluation.baselines import BaselineCandidate, predict_rows
@@ -136,6 +137,7 @@ def compare(
     True
     """
     data = _as_dataset(X, y, groups, hold_out)
+    refuse_labels(data.X)
     features, target = refuse_unusable(data, missing="median")
     kind = _task(task, target)
     data = replace(data, X=features, y=check_target(target, kind))
@@ -352,7 +354,7 @@ def _group_hash(data: Dataset) -> str:
 
 
 def _all_methods(task: TaskName, recipe: str) -> list[str]:
-    """List the usual methods; the paper's recipe has no other readout than the flattened one."""
+    """List the usual methods; networks of the paper's recipe have one readout, that of their grid."""
     return [name for name in usual_methods(task) if recipe != "paper" or not METHODS[name].fixed]
 
 

@@ -47,11 +47,20 @@ _NOT_TUNED = ("method", "validation_fraction", "missing")
 """Parameters of a network that the protocol decides about."""
 
 # What has no effect on a method is left out of its grid: it would only train the same network again.
-_ONE_MATRIX = frozenset({"coupling", "task_steps", "theta_steps", "theta_every", "step1", "predict_on"})
+_NO_COVARIANCE = frozenset({"covariance_threshold"})
+_ONE_MATRIX = _NO_COVARIANCE | {
+    "coupling",
+    "task_steps",
+    "theta_steps",
+    "theta_every",
+    "step1",
+    "monotone",
+    "predict_on",
+}
 _NO_LASSO = _ONE_MATRIX | {"l1_scale", "l1_penalty", "ridge", "spectral_bound"}
 _OTHER_RECIPES = {
     "paper": frozenset({"input_noise", "batch_size", "theta_every"}),
-    "standard": frozenset({"task_steps", "theta_steps", "weight_steps", "step1", "patience"}),
+    "standard": frozenset({"task_steps", "theta_steps", "weight_steps", "step1", "monotone", "patience"}),
 }
 
 
@@ -148,11 +157,11 @@ def _rival(name: str, label: str, what: str, cost: float, numbers: Grid | None =
 
 
 _NETWORKS = (
-    _network("joint", "Joint", "a precision network whose sparse graph is learned with the task", 1.0),
+    _network("joint", "Joint", "a precision network whose sparse graph is learned with the task", 1.0, _NO_COVARIANCE),
     _network("naive", "Naive", "graph and network by plain gradient steps on one matrix", 0.4, _ONE_MATRIX),
     _network("glasso", "GL", "a network on the graphical lasso of the training rows", 0.3, _ONE_MATRIX),
     _network("sample", "Sample", "a network on the inverse of the sample covariance", 0.1, _NO_LASSO),
-    _network("vnn", "VNN", "a network on the sample covariance itself", 0.1, _NO_LASSO),
+    _network("vnn", "VNN", "a network on the sample covariance itself", 0.1, _NO_LASSO - _NO_COVARIANCE),
 )
 
 _BASELINES = (

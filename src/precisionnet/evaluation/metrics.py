@@ -35,6 +35,7 @@ METRIC_LABELS = {
     "auc": "AUC",
     "log_loss": "Log loss",
     "n_zeros": "Zeros",
+    "n_near_zeros": "Below 1e-8",
     "density": "Density",
     "edges": "Edges",
     "l1_error": "l1 error",
@@ -50,6 +51,12 @@ METRIC_LABELS = {
 """Names of the numbers of a row in tables and figures, in their order."""
 
 HIGHER_IS_BETTER = frozenset({"r2", "r", "accuracy", "balanced_accuracy", "auc", "edge_f1", "edge_auc"})
+
+NEAR_ZERO = 1e-8
+"""Entries of theta smaller than this are counted beside exact zeros: solvers that do not threshold leave such ones."""
+
+SHARES = frozenset({"r2", "r", "accuracy", "balanced_accuracy", "auc"})
+"""Scores without a unit, at most one."""
 
 LEAST_PROBABILITY = 1e-15
 """Smallest probability that the log loss counts with."""
@@ -141,15 +148,21 @@ def judge(y: Any, said: Any, classes: Any = None) -> float:
 
 
 def graph_scores(theta: FloatArray, theta_true: FloatArray | None = None) -> dict[str, float]:
-    """Count exact zeros, density and edges of theta; with the truth also its distance and how well edges are found.
+    """Count zeros, density and edges of theta; with the truth also its distance and how well edges are found.
 
-    Zeros and density count all N x N entries, the diagonal among them, as the paper does. ``edge_f1`` takes an entry
-    other than zero for an edge, ``edge_auc`` ranks the pairs by size; both are NaN where the truth leaves nothing to
-    find (no pair is an edge, or all are).
+    Zeros and density count all N x N entries, the diagonal among them, as the paper does. ``n_zeros`` are exact zeros,
+    ``n_near_zeros`` all entries below 1e-8: the paper does not say which it counts. ``edge_f1`` takes an entry other
+    than zero for an edge, ``edge_auc`` ranks the pairs by size; both are NaN where the truth leaves nothing to find (no
+    pair is an edge, or all are).
     """
     theta = np.asarray(theta, dtype=np.float64)
     n_zeros = count_zeros(theta)
-    scores = {"n_zeros": n_zeros, "density": 1.0 - n_zeros / theta.size, "edges": count_edges(theta)}
+    scores = {
+        "n_zeros": n_zeros,
+        "n_near_zeros": int((np.abs(theta) < NEAR_ZERO).sum()),
+        "density": 1.0 - n_zeros / theta.size,
+        "edges": count_edges(theta),
+    }
     if theta_true is None:
         return scores
     theta_true = np.asarray(theta_true, dtype=np.float64)
@@ -165,3 +178,26 @@ def graph_scores(theta: FloatArray, theta_true: FloatArray | None = None) -> dic
         "edge_auc": float(roc_auc_score(true, np.abs(theta[pairs]))) if decidable else np.nan,
         "density_true": 1.0 - count_zeros(theta_true) / theta.size,
     }
+
+
+def decimals_of(value: float, digits: int = 3) -> int:
+    """Return the decimals that show so many significant digits of a value; none of a large one, 2 of zero."""
+    if not np.isfinite(value) or value == 0.0:
+        return 2
+    return int(np.clip(digits - 1 - np.floor(np.log10(abs(value))), 0, 12))
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Write a number with so many significant digits, without an exponent where that is readable; a dash for NaN."""
+    if np.isnan(value):
+        return "–"
+    if value != 0.0 and not 1e-6 <= abs(value) < 1e9:
+        return f"{value:.{digits - 1}e}"
+    return f"{value:,.{decimals_of(value, digits)}f}"
+
+
+def score_text(metric: str, value: float) -> str:
+    """Write a score: errors with three significant digits, shares with three decimals."""
+    if np.isnan(value):
+        return "–"
+    return f"{value:.3f}" if metric in SHARES else significant(value)

@@ -32,7 +32,6 @@ from sklearn.utils import check_random_state
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.base import BasePNN
-from precisionnet.estimators.checks import column_names
 from precisionnet.estimators.rows import fill
 from precisionnet.estimators.targets import ClassTarget
 from precisionnet.evidence.observations import people_of
@@ -174,7 +173,7 @@ def task_evidence(
     table, additive_r2 = _checked_table(model, X, y, groups, seed)
     keys = fit_keys(int(n_permutations), HALF_PAIRS)
     effects = run_all(evidence_network(model, seed), table, keys, seed, n_jobs, store, on_fit)
-    names = column_names(model)
+    names = model._node_names()
     nodes, edges = (_Judged.of(kind, effects) for kind in ("nodes", "edges"))
     return TaskEvidence(
         edges=_edge_table(edges, model, names, table),

@@ -120,6 +120,7 @@ def evidence_network(model: BasePNN, seed: int) -> PNNRegressor:
     parameters |= {"random_state": seed, "callbacks": None, "n_jobs": None, "verbose": False, "warm_start": False}
     if model.settings.recipe == "standard":
         parameters["n_members"] = min(MEMBERS, model.settings.n_members)
+        parameters["target_scale"] = "linear"  # residuals have both signs, and effects are in the target's units
         if model.settings.readout == "several":
             parameters["readout"] = "both"
     return PNNRegressor(**parameters)

@@ -3,8 +3,9 @@
 How the default differs from the printed listing, and why (``docs/decisions/0002-step-one.md``):
 
 - Step 1 minimises its problem as written, to tolerance, instead of 20 passes of fixed length;
-- Step 2 shortens its step to 1 / coupling, or to a tenth of theta_task's own size, where a longer one could diverge
-  (not at the paper's values);
+- Step 2 takes the symmetric part of the gradient (``step2="plain"`` takes the gradient itself), shortens its step to
+  1 / coupling where a longer one diverges (not at the paper's values), and on a scaled shift to a tenth of
+  theta_task's own size;
 - Step 3 carries Adam's moments from epoch to epoch, as one optimiser over the whole run would.
 
 The naive method, problem (5), takes gradient steps on theta and the weights together: its running iterate lives in
@@ -13,9 +14,10 @@ The naive method, problem (5), takes gradient steps on theta and the weights tog
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
@@ -39,7 +41,7 @@ from precisionnet.precision.algorithm1_step1 import listing_passes
 from precisionnet.types import FloatArray, MethodName
 
 LONGEST_MOVE = 0.1
-"""Largest relative change of theta_task in one step of Step 2; far from binding at the paper's values."""
+"""Largest relative change of theta_task in one step of Step 2, where the shift is scaled."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Schedule:
     task_steps: int = 20
     weight_steps: int = 20
     step1: Literal["exact", "paper"] = "exact"
+    step2: Literal["symmetric", "plain"] = "symmetric"
     max_epochs: int = 10
     patience: int = 5
     sparse: bool = False
@@ -75,6 +78,10 @@ class JointState:
     """What the last Step 1 had to say, where it did not converge."""
 
 
+State = TypeVar("State", bound=JointState)
+"""A step returns the kind of state that it was given."""
+
+
 def initial_state(problem: JointProblem, start: Start) -> JointState:
     """Return the state before the first epoch."""
     every = [*problem.network.named_parameters(), *problem.network.named_buffers()]
@@ -96,9 +103,9 @@ def joint_step(state: JointState, problem: JointProblem, schedule: Schedule) -> 
     return weights_step(state, problem, schedule)
 
 
-def theta_step(state: JointState, problem: JointProblem, schedule: Schedule) -> JointState:
+def theta_step(state: State, problem: JointProblem, schedule: Schedule) -> State:
     """Lines 3-8, Step 1: theta with theta_task fixed, problem (8)."""
-    anchor, graph = state.theta_task.numpy(), problem.graph
+    anchor, graph = symmetrize(state.theta_task.numpy()), problem.graph  # theta is as far from either
     if schedule.step1 == "paper":
         theta = listing_passes(
             state.theta,
@@ -117,7 +124,7 @@ def theta_step(state: JointState, problem: JointProblem, schedule: Schedule) -> 
 
 
 def theta_task_step(state: JointState, problem: JointProblem, schedule: Schedule) -> JointState:
-    """Lines 9-11, Step 2: gradient steps on theta_task, problem (9); it stays symmetric.
+    """Lines 9-11, Step 2: gradient steps on theta_task, problem (9); it stays symmetric, unless ``step2`` is "plain".
 
     The forward passes use the batch's own statistics and write the running ones into a copy that is thrown away.
     """
@@ -127,17 +134,24 @@ def theta_task_step(state: JointState, problem: JointProblem, schedule: Schedule
     for _ in range(schedule.task_steps):
         leaf = theta_task.detach().requires_grad_()
         loss = graph.task_weight * training_loss(problem, state.weights, scratch, problem.shift(leaf))
-        gradient = _gradient(loss, leaf)
-        gradient = 0.5 * (gradient + gradient.T) + graph.coupling * (theta_task - theta)
-        # With a scaled shift the loss does not feel theta_task's size, so its gradient grows without bound as that
-        # shrinks: no step moves it by more than a tenth of itself.
-        longest = LONGEST_MOVE * float(torch.linalg.matrix_norm(theta_task) / torch.linalg.matrix_norm(gradient))
-        theta_task = theta_task - min(step, longest) * gradient
+        gradient = gradient_of(loss, leaf)
+        if schedule.step2 == "symmetric":
+            gradient = 0.5 * (gradient + gradient.T)
+        gradient = gradient + graph.coupling * (theta_task - theta)
+        length = step
+        if problem.scale_shift:
+            # The loss does not feel theta_task's size, so its gradient grows without bound as that shrinks: no step
+            # moves it by more than a tenth of itself.
+            longest = LONGEST_MOVE * float(torch.linalg.matrix_norm(theta_task) / torch.linalg.matrix_norm(gradient))
+            length = min(step, longest)
+        theta_task = theta_task - length * gradient
     return replace(state, theta_task=theta_task)
 
 
-def weights_step(state: JointState, problem: JointProblem, schedule: Schedule) -> JointState:
+def weights_step(state: State, problem: JointProblem, schedule: Schedule) -> State:
     """Lines 12-14, Step 3: Adam on the network's weights, problem (10) with the l2 term of eq. (3)."""
+    if not state.weights:
+        return state
     weights, statistics, adam = _open_for_training(state)
     shift = problem.shift(state.theta_task)
     for _ in range(schedule.weight_steps):
@@ -163,7 +177,7 @@ def naive_step(state: JointState, problem: JointProblem, schedule: Schedule) -> 
 
 def training_loss(problem: JointProblem, weights: Tensors, statistics: Tensors, shift: Tensor) -> Tensor:
     """L_task on the training rows, with the batch's own statistics; the running ones go into ``statistics``."""
-    rows, network = problem.rows, problem.network.train()
+    rows, network = problem.rows, problem.network.train(bool(weights))  # what is not trained stays as it is
     output = functional_call(network, {**weights, **statistics}, (rows.x, shift))
     return problem.task_loss(output, rows.y, rows.weight)
 
@@ -184,7 +198,7 @@ def network_state(problem: JointProblem, state: JointState) -> Tensors:
     return {name: tensors[names[id(value)]] for name, value in network.state_dict(keep_vars=True).items()}
 
 
-UPDATES = {
+UPDATES: dict[MethodName, Callable[[JointState, JointProblem, Schedule], JointState]] = {
     "joint": joint_step,
     "naive": naive_step,
     "glasso": weights_step,
@@ -206,8 +220,8 @@ class Algorithm1:
         validation: TensorRows | None,
         seed: int = 0,
     ) -> None:
-        self._problem, self._update, self._schedule = problem, UPDATES[method], schedule
-        self._validation, self._naive, self._seed = validation, method == "naive", seed
+        self.problem, self.schedule, self._method = problem, schedule, method
+        self._validation, self._seed = validation, seed
         self.state = initial_state(problem, start)
         self.max_epochs, self.patience = schedule.max_epochs, schedule.patience
         self.remedy = f"look for outliers in the table, or lower learning_rate (now {schedule.learning_rate:g})"
@@ -217,33 +231,38 @@ class Algorithm1:
     def advance(self, epoch: int) -> tuple[HistoryRow, Snapshot]:
         """Run Steps 1 to 3 once."""
         with self._own_random_numbers(epoch):
-            self.state = self._update(self.state, self._problem, self._schedule)
+            self.state = self.update()
         state = self.state
-        if self._naive:  # the paper's naive model runs on the thresholded matrix: both matrices are that one
+        if self._method == "naive":  # its model runs on the thresholded matrix: both matrices are that one
             state = replace(state, theta_task=torch.from_numpy(state.theta.copy()))
-        networks = [network_state(self._problem, state)]
+        networks = [network_state(self.problem, state)]
         snapshot = Snapshot(epoch, state.theta[None], state.theta_task.numpy()[None], networks)
         return self._row(epoch, state), snapshot
 
+    def update(self) -> JointState:
+        """Return the state after one epoch more."""
+        return UPDATES[self._method](self.state, self.problem, self.schedule)
+
     def _own_random_numbers(self, epoch: int) -> AbstractContextManager[None]:
         """Let random layers of a foreign network draw from the fit's seed."""
-        if is_plain(self._problem.network):
+        if is_plain(self.problem.network):
             return nullcontext()
-        return seeded(self._seed + epoch, self._problem.rows.x.device)
+        return seeded(self._seed + epoch, self.problem.rows.x.device)
 
     def may_keep(self, row: HistoryRow) -> bool:
         """Allow every epoch."""
         return True
 
     def conclude(self, kept: Snapshot) -> tuple[FloatArray, float, str]:
-        """Return theta, and the norm of what the network runs on: theta or theta_task."""
-        shift = kept.theta[0] if self._schedule.sparse else kept.theta_task[0]
+        """Return theta, and the norm of what the network runs on (theta or theta_task), 1 where it is not scaled."""
+        if not self.problem.scale_shift:
+            return kept.theta[0], 1.0, self.state.note
+        shift = kept.theta[0] if self.schedule.sparse else kept.theta_task[0]
         norm = max(map(abs, extreme_eigenvalues(shift)))
-        scale = max(norm, np.finfo(float).tiny) if self._problem.scale_shift else 1.0
-        return kept.theta[0], scale, self.state.note
+        return kept.theta[0], max(norm, np.finfo(float).tiny), self.state.note
 
     def _row(self, epoch: int, state: JointState) -> HistoryRow:
-        problem, sparse = self._problem, self._schedule.sparse
+        problem, sparse = self.problem, self.schedule.sparse
 
         def scores(rows: TensorRows) -> tuple[float, float]:
             output = output_of(problem, state, rows.x, sparse=sparse)
@@ -258,7 +277,7 @@ class Algorithm1:
         held_out = scores(self._validation) if self._validation is not None else (np.nan, np.nan)
         finite = bool(np.isfinite(state.theta).all())
         smallest, largest = extreme_eigenvalues(state.theta) if finite else (np.nan, np.nan)
-        l2 = l2_norm_squared(_penalised(state.weights))
+        l2 = l2_norm_squared(penalised(state.weights))
         return {
             "epoch": epoch,
             **problem.objective(state.theta, state.theta_task.numpy(), l2, task_loss),
@@ -273,13 +292,13 @@ class Algorithm1:
         }
 
 
-def _gradient(loss: Tensor, leaf: Tensor) -> Tensor:
+def gradient_of(loss: Tensor, leaf: Tensor) -> Tensor:
     """Derivative with respect to ``leaf``, zero where the loss does not depend on it."""
     found = torch.autograd.grad(loss, leaf, allow_unused=True)[0] if loss.requires_grad else None
     return torch.zeros_like(leaf) if found is None else found
 
 
-def _penalised(weights: Tensors) -> list[Tensor]:
+def penalised(weights: Tensors) -> list[Tensor]:
     """Coefficients and readout matrices; biases and the scales of batch normalisation are not penalised."""
     return [value for value in weights.values() if value.ndim > 1]
 
@@ -291,7 +310,7 @@ def _open_for_training(state: JointState) -> tuple[Tensors, Tensors, Adam]:
     return weights, statistics, Adam.of(weights.values(), state.adam)
 
 
-def _closed(state: JointState, weights: Tensors, statistics: Tensors, adam: Adam) -> JointState:
+def _closed(state: State, weights: Tensors, statistics: Tensors, adam: Adam) -> State:
     detached = {name: value.detach() for name, value in weights.items()}
     return replace(state, weights=detached, statistics=statistics, adam=adam)
 
@@ -300,7 +319,7 @@ def _descend(problem: JointProblem, weights: Tensors, statistics: Tensors, shift
     """Leave the gradients of the weighted loss, l2 term included, on the leaves."""
     loss = problem.graph.task_weight * training_loss(problem, weights, statistics, shift)
     loss.backward()  # type: ignore[no-untyped-call]
-    add_l2_gradient(_penalised(weights), problem.l2_penalty)
+    add_l2_gradient(penalised(weights), problem.l2_penalty)
 
 
 def _naive_update(theta: FloatArray, task_gradient: FloatArray, graph: GraphTerms, learning_rate: float) -> FloatArray:

@@ -15,13 +15,22 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from precisionnet.linalg import hard_threshold_off_diagonal, soft_threshold_off_diagonal
 from precisionnet.nn import scale_to_unit_norm
-from precisionnet.precision import PrecisionResult, graphical_lasso, graphical_lasso_terms, sample_precision
+from precisionnet.parameters import Settings
+from precisionnet.precision import (
+    PrecisionResult,
+    graphical_lasso,
+    graphical_lasso_terms,
+    sample_precision,
+    spectral_bound,
+)
 from precisionnet.types import BoolArray, FloatArray, MethodName
 
 TaskLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -76,6 +85,31 @@ class GraphTerms:
     spectral_bound: float
     usual_penalty: float = 0.0
     """sqrt(log N / T), what ``l1_scale=1`` stands for."""
+    covariance_threshold: Literal["hard", "soft"] | None = None
+    """How ``vnn`` makes its covariance sparse; the penalty is the threshold."""
+
+    @classmethod
+    def of(cls, settings: Settings, emp_cov: FloatArray, n_rows: float) -> GraphTerms:
+        """Return the terms of a covariance estimated from ``n_rows`` rows; the true one has infinitely many."""
+        rate, bound = float(np.sqrt(np.log(len(emp_cov)) / n_rows)), settings.spectral_bound
+        return cls(
+            emp_cov=emp_cov,
+            l1_penalty=settings.l1_scale * rate if settings.l1_penalty is None else settings.l1_penalty,
+            task_weight=settings.task_weight,
+            coupling=settings.coupling if settings.method == "joint" else 0.0,  # the others have one matrix
+            ridge=settings.ridge,
+            spectral_bound=spectral_bound(emp_cov) if bound is None else bound,
+            usual_penalty=rate,
+            covariance_threshold=settings.covariance_threshold,
+        )
+
+    def network_covariance(self) -> FloatArray:
+        """Return the covariance that ``vnn`` runs on: the sample's, or a sparse one (Cavallo, Gao and Isufi 2024)."""
+        if self.covariance_threshold is None:
+            return self.emp_cov.copy()
+        if self.covariance_threshold == "hard":
+            return hard_threshold_off_diagonal(self.emp_cov, self.l1_penalty)
+        return soft_threshold_off_diagonal(self.emp_cov, self.l1_penalty)
 
     def lightly_penalised(self, init: FloatArray) -> FloatArray:
         """Return the graphical lasso with the usual penalty, or with this problem's where that is smaller."""
@@ -207,12 +241,14 @@ def start_of(method: MethodName, graph: GraphTerms, cache: GlassoCache | None = 
     ``sample``  both the inverse of the sample covariance
     ``vnn``     theta as ``sample``; theta_task the covariance
     ==========  ==============================================
+
+    With ``covariance_threshold`` the covariance of ``vnn`` is a sparse one.
     """
     if method in FROM_GLASSO:
         solved = _solve_start(graph) if cache is None else cache.solve(graph)
         return Start(solved.precision, solved.precision.copy(), "" if solved.converged else solved.message)
     theta = sample_precision(graph.emp_cov)
-    return Start(theta, theta.copy() if method == "sample" else graph.emp_cov.copy())
+    return Start(theta, theta.copy() if method == "sample" else graph.network_covariance())
 
 
 def _solve_start(graph: GraphTerms) -> PrecisionResult:

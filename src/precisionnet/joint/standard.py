@@ -129,6 +129,7 @@ class MemberStack:
         # is small, and must not be overrun by them.
         self._step_unit = min(1.0, norm)
         self._adam = Adam.of(self.network.parameters())
+        self._trains = any(value.requires_grad for value in self.network.parameters())
         self._generators = [torch.Generator().manual_seed(one.seed) for one in members]
         self._seeds = [torch.Generator().manual_seed(one.seed + 1) for one in members]
         self.n_members = len(members)
@@ -140,6 +141,8 @@ class MemberStack:
         fewest = min(len(one.rows) for one in members)
         self._batch = min(members[0].batch * plan.batch_size, fewest, max(SMALLEST_BATCH, fewest // FEWEST_BATCHES))
         self._batches = max(FEWEST_BATCHES, fewest // self._batch)
+        self.work = self.n_members * len(list(self.network.modules()))
+        """A rough measure of what an epoch costs, beside those of other stacks."""
 
     def resume(self, theta: FloatArray, theta_task: FloatArray, networks: Sequence[Tensors]) -> None:
         """Go on from what members of the same shape came to."""
@@ -173,7 +176,7 @@ class MemberStack:
     def _pass_over_rows(self, problem: JointProblem, plan: Plan, epoch: int) -> tuple[float, float]:
         """Return the mean loss and metric of the batches as they were seen."""
         penalised = list(self.network.penalised())
-        self.network.train()
+        self.network.train(self._trains)  # weights that stay as they are keep the moments of their normalisation, too
         losses, outputs, seen = [], [], []
         order, seeds = self._drawn()
         for first in range(0, self._batches, GATHERED):
@@ -248,6 +251,18 @@ class MemberStack:
         return loss, problem.metric(output, rows.y, rows.weight), outputs
 
 
+@dataclass(frozen=True)
+class WorkersEpochs:
+    """What a worker sends back."""
+
+    stack: MemberStack | None
+    """Where epochs are left to run."""
+    done: list[StackEpoch]
+    failure: Exception | None
+    """What kept it from the other epochs."""
+    seconds: float
+
+
 class StandardRecipe:
     """Stacks of members advanced together; the epoch that is kept is common to all."""
 
@@ -284,6 +299,8 @@ class StandardRecipe:
         self._failure: Exception | None = None
         """What ended a worker's run after those."""
         self._at_once = FIRST_AT_ONCE
+        self._seconds = [float(stack.work) for stack in self._stacks]
+        """How long a worker had each stack; before the first, what stands for it."""
 
     def advance(self, epoch: int) -> tuple[HistoryRow, Snapshot]:
         """Run one epoch of every stack."""
@@ -308,13 +325,16 @@ class StandardRecipe:
         if effective_n_jobs(self._n_jobs) == 1 or len(self._stacks) == 1:
             return [[stack.epoch(problem, validation, plan, epoch) for stack in self._stacks]]
         epochs = range(epoch, min(epoch + self._at_once, plan.max_epochs + 1))
-        jobs = (delayed(_epochs_in_worker)(stack, problem, validation, plan, epochs) for stack in self._stacks)
+        order = np.argsort(self._seconds)[::-1]  # the longest first, so that no worker waits for it at the end
+        jobs = (delayed(_epochs_in_worker)(self._stacks[i], problem, validation, plan, epochs) for i in order)
         started = time.perf_counter()
-        returned = Parallel(n_jobs=self._n_jobs, max_nbytes=None)(jobs)
+        in_order = Parallel(n_jobs=self._n_jobs, max_nbytes=None)(jobs)
         self._at_once = max(1, round(SECONDS_AT_ONCE * len(epochs) / (time.perf_counter() - started)))
-        self._stacks = [stack for stack, _, _ in returned]
-        self._failure = min(returned, key=lambda one: len(one[1]))[2]
-        return [list(done) for done in zip(*(done for _, done, _ in returned), strict=False)]
+        returned = [in_order[i] for i in np.argsort(order)]
+        self._stacks = [one.stack for one in returned]
+        self._seconds = [one.seconds for one in returned]
+        self._failure = min(returned, key=lambda one: len(one.done)).failure
+        return [list(done) for done in zip(*(one.done for one in returned), strict=False)]
 
     def _row(self, done: Sequence[StackEpoch]) -> HistoryRow:
         """Average the stacks' rows; on validation rows the mean output of all members counts."""
@@ -389,14 +409,15 @@ def _epochs_in_worker(
     validation: TensorRows | None,
     plan: Plan,
     epochs: range,
-) -> tuple[MemberStack | None, list[StackEpoch], Exception | None]:
-    """Return the stack, where epochs are left to run, what each epoch left behind, and what kept it from the others."""
+) -> WorkersEpochs:
+    """Run epochs of one stack."""
     keep_freed_memory()
-    done: list[StackEpoch] = []
+    started, done, failure = time.perf_counter(), [], None
     with limited_threads(1):
         try:
             for epoch in epochs:
                 done.append(stack.epoch(problem, validation, plan, epoch))  # noqa: PERF401
         except EIGENVALUE_ERRORS as error:
-            return None, done, error
-    return stack if epochs.stop <= plan.max_epochs else None, done, None
+            failure = error
+    more = failure is None and epochs.stop <= plan.max_epochs
+    return WorkersEpochs(stack if more else None, done, failure, time.perf_counter() - started)

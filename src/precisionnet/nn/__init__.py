@@ -1,9 +1,11 @@
 """Graph-convolutional networks on a symmetric matrix. No graph estimation here."""
 
 from precisionnet.nn.filter import PolynomialFilter
+from precisionnet.nn.lipschitz import output_change_bound
 from precisionnet.nn.network import ACTIVATIONS, PrecisionNetwork
 from precisionnet.nn.readout import Readout
 from precisionnet.nn.spectral import (
+    equivalent_coefficients,
     frequency_response,
     inverse_precision_fourier_transform,
     precision_fourier_transform,
@@ -17,8 +19,10 @@ __all__ = [
     "PolynomialFilter",
     "PrecisionNetwork",
     "Readout",
+    "equivalent_coefficients",
     "frequency_response",
     "inverse_precision_fourier_transform",
+    "output_change_bound",
     "precision_fourier_transform",
     "scale_to_unit_norm",
 ]

@@ -113,7 +113,9 @@ class FilterLayer(nn.Module):
 
 
 class PrecisionNetwork(nn.Module):
-    """Graph-convolutional network on a symmetric matrix, called as ``network(x, shift)``; its defaults are the paper's.
+    """Graph-convolutional network on a symmetric matrix, called as ``network(x, shift)``.
+
+    Layers, filters and order are by default those of the paper's recipe; the readout is the flattened one.
 
     Parameters
     ----------

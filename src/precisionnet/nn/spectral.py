@@ -39,6 +39,44 @@ def frequency_response(coefficients: Tensor, mu: Tensor) -> Tensor:
     return response
 
 
+def equivalent_coefficients(coefficients: Tensor, mu: Tensor, other: Tensor, order: int) -> Tensor:
+    """Find polynomials that do to other eigenvalues what given ones do to their own.
+
+    Two matrices with the same eigenvectors, such as the covariance and its inverse, then filter alike: g(other_i) =
+    h(mu_i). With ``order`` at least the number of distinct eigenvalues less one that is exact, whatever the polynomials
+    are, but for rounding, which grows with the order; below it the squared differences are least.
+
+    Parameters
+    ----------
+    coefficients : Tensor of shape (order_before + 1, ...)
+        Polynomials h, constant term first.
+    mu : Tensor of shape (n,)
+        Eigenvalues that they are for.
+    other : Tensor of shape (n,)
+        Eigenvalues of the other matrix, in the same order of eigenvectors.
+    order : int
+        Degree of the polynomials g.
+
+    Returns
+    -------
+    Tensor of shape (order + 1, ...)
+        Coefficients of g.
+
+    Examples
+    --------
+    >>> import torch
+    >>> variances = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64)
+    >>> h = torch.tensor([0.0, 1.0], dtype=torch.float64)  # the covariance itself
+    >>> g = equivalent_coefficients(h, variances, 1 / variances, order=2)
+    >>> torch.allclose(frequency_response(g, 1 / variances), variances)
+    True
+    """
+    powers = other[:, None] ** torch.arange(order + 1, dtype=other.dtype)
+    wanted = frequency_response(coefficients, mu).reshape(len(mu), -1)
+    found = torch.linalg.lstsq(powers, wanted, driver="gelsd").solution
+    return found.reshape(order + 1, *coefficients.shape[1:])
+
+
 def precision_fourier_transform(x: Tensor, shift: Tensor) -> tuple[Tensor, Tensor]:
     """Project signals on the eigenvectors of a matrix.
 

@@ -1,22 +1,25 @@
 """What the paper says of its experiments, sentence by sentence, held against rows.
 
 A claim is judged by a rule that is stated with it. That one method predicts or estimates better than another counts
-only where the 95 % interval of the paired difference excludes zero, and that it is as good only where the interval
-stays within a margin; else the claim is left open (None), neither held nor refuted. That something is similar, close,
-sparse or free of zeros is judged on means or counts alone, without allowance for chance. Slopes of the theorem are
-left open where they miss their range by less than two standard errors.
+only where the 95 % interval of the paired difference excludes zero. Where it does not, and the interval stays within
+2 % of the error, the two are level: the difference is shown to be small. That a method is as good as another counts
+only where the interval stays within a margin. All else is left open, neither held nor refuted. That something is
+similar, close, sparse or free of zeros is judged on means or counts alone, without allowance for chance. Slopes of the
+theorem are left open where they miss their range by less than two standard errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import numpy as np
 from scipy import stats
 
 from precisionnet.evaluation.methods import label
 from precisionnet.evaluation.statistics import LEVEL, failed, is_number, methods_of, paired
+from precisionnet.paper.convergence_rows import convergence_claims
+from precisionnet.paper.stability_slopes import stability_claims
 from precisionnet.paper.theorem_claims import Judged, theorem_claims
 from precisionnet.runner.jobs import Row
 
@@ -30,12 +33,17 @@ SIMILAR = 1.25
 """Two errors are similar if neither is larger than this times the other."""
 CLOSE_DENSITY = 0.1
 FEW_ZEROS = 0.1
+NARROW = 0.02
+"""Two methods are level where the interval of their difference stays within this share of the error."""
+
+Verdict = Literal["holds", "does not hold", "level", "open"]
 
 
 class Claim(TypedDict):
-    """A sentence of the paper and how it fared; ``holds`` is None where the rows cannot tell."""
+    """A sentence of the paper and how it fared; ``holds`` is None where methods are level or the rows cannot tell."""
 
     claim: str
+    verdict: Verdict
     holds: bool | None
     numbers: str
     rule: str
@@ -46,7 +54,7 @@ def judge_claims(kind: str, rows: Sequence[Row], cohort: str | None = None) -> l
 
     Parameters
     ----------
-    kind : {"synthetic", "comparison", "theorem"}
+    kind : {"synthetic", "comparison", "theorem", "convergence", "stability"}
         Kind of the page; a comparison is one of the paper's cohorts.
     rows : sequence of dict
         Rows of the experiment.
@@ -56,7 +64,8 @@ def judge_claims(kind: str, rows: Sequence[Row], cohort: str | None = None) -> l
     Returns
     -------
     list of dict
-        ``claim``, ``holds`` (None: open), ``numbers`` and ``rule`` of each.
+        ``claim``, ``verdict`` ("holds", "does not hold", "level" or "open"), ``holds`` (None: level or open),
+        ``numbers`` and ``rule`` of each.
 
     Examples
     --------
@@ -69,12 +78,26 @@ def judge_claims(kind: str, rows: Sequence[Row], cohort: str | None = None) -> l
         "synthetic": lambda: synthetic_claims(fine),
         "comparison": lambda: cohort_claims(fine, cohort),
         "theorem": lambda: theorem_claims(fine),
+        "convergence": lambda: convergence_claims(fine),
+        "stability": lambda: stability_claims(fine),
     }
     found = judges[kind]()
     return [
-        Claim(claim=claim, holds=holds, numbers=numbers, rule=rule)
+        Claim(
+            claim=claim,
+            verdict=_verdict(holds),
+            holds=None if holds == "level" else holds,
+            numbers=numbers,
+            rule=rule,
+        )
         for claim, holds, numbers, rule in (judged for judged in found if judged is not None)
     ]
+
+
+def _verdict(holds: bool | Literal["level"] | None) -> Verdict:
+    if holds is None or holds == "level":
+        return holds or "open"
+    return "holds" if holds else "does not hold"
 
 
 def synthetic_claims(rows: Sequence[Row]) -> Iterable[Judged | None]:
@@ -118,7 +141,7 @@ def _best_everywhere(rows: Sequence[Row], by_level: dict[float, list[Row]]) -> J
         "averaged over levels every difference to Joint is above zero with its 95 % interval, and Joint has the lowest "
         "mean at every level; does not hold if another method is better beyond chance, averaged or at one level"
     )
-    if holds and lowest < len(by_level):
+    if holds is True and lowest < len(by_level):
         holds = None
     return claim, False if beaten else holds, numbers, rule
 
@@ -245,12 +268,19 @@ def best(claim: str, rows: Sequence[Row], others: Sequence[str], *, resampled: b
     table = table.loc[[method for method in others if method in table.index]]
     if table.empty:
         return None
-    holds = False if (table["high"] < 0).any() else True if (table["low"] > 0).all() else None
+    margin = NARROW * mean(rows, "joint", "mae")
+    near = (table["low"] > 0) | ((table["low"] > -margin) & (table["high"] < margin))
+    holds: bool | Literal["level"] | None = "level" if near.all() else None
+    if (table["high"] < 0).any() or (table["low"] > 0).all():
+        holds = bool((table["low"] > 0).all())
     differences = [
         f"{label(str(method))} {interval_text(line.difference, line.low, line.high)}"
         for method, line in table.iterrows()
     ]
-    rule = "every paired difference to Joint is above zero with its 95 % interval"
+    rule = (
+        "every paired difference to Joint is above zero with its 95 % interval; level if each interval is so or stays "
+        f"within {NARROW:.0%}"
+    )
     return claim, holds, f"MAE less Joint's: {', '.join(differences)}", rule
 
 
@@ -282,8 +312,10 @@ def ordered(claim: str, rows: Sequence[Row], better: str, worse: str, metric: st
         return None
     difference, low, high = (float(table[column][worse]) for column in ("difference", "low", "high"))
     numbers = f"{label(worse)} less {label(better)}: {interval_text(difference, low, high)}"
-    rule = "the paired difference is above zero with its 95 % interval"
-    return claim, True if low > 0 else False if high < 0 else None, numbers, rule
+    rule = f"the paired difference is above zero with its 95 % interval; level if that stays within {NARROW:.0%}"
+    margin = NARROW * mean(rows, better, metric)
+    holds: bool | Literal["level"] | None = "level" if -margin < low and high < margin else None
+    return claim, True if low > 0 else False if high < 0 else holds, numbers, rule
 
 
 def no_zeros(rows: Sequence[Row]) -> Judged | None:

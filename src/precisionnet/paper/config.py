@@ -19,12 +19,17 @@ from precisionnet.errors import InputError, did_you_mean, shown
 from precisionnet.evaluation.methods import check_methods, checked_networks, refuse_unknown
 from precisionnet.evaluation.protocol import FRACTIONS
 from precisionnet.evaluation.tuning import Tuning
+from precisionnet.paper.readings import with_reading
 from precisionnet.parameters import BY_NAME, Parameter
 
-KindName = Literal["cohort", "synthetic", "theorem"]
+KindName = Literal["cohort", "synthetic", "theorem", "convergence", "stability"]
 KINDS: tuple[KindName, ...] = get_args(KindName)
+READ_TWICE = ("cohort", "synthetic")
+"""Kinds that train networks to compare them: each is run in both readings of the paper."""
 COHORTS = ("abide", "ants", "adni")
 CONFIGS = Path(__file__).parent / "configs"
+ORDER = ("synthetic", "abide", "ants", "adni", "theorem")
+"""Those of the paper come first; the others follow by name."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,9 @@ class Config:
     ----------
     name : str
         Name of the experiment.
-    kind : {"cohort", "synthetic", "theorem"}
-        What is measured: methods on a brain cohort, methods on drawn rows, or Theorem 1.
+    kind : {"cohort", "synthetic", "theorem", "convergence", "stability"}
+        What is measured: methods on a brain cohort or on drawn rows, Theorem 1, how training converges, or how far few
+        rows move predictions.
     methods : tuple of str, default=()
         The methods that are compared.
     repeats : int, default=5
@@ -88,6 +94,11 @@ class Config:
         set_(self, "data", checked_data(self.kind, self.data))
         set_(self, "expected", _expected(self.expected))
 
+    @property
+    def read_twice(self) -> bool:
+        """Whether the experiment is run in both readings of the paper."""
+        return self.kind in READ_TWICE
+
     def hashed(self) -> dict[str, Any]:
         """Return everything that can change a number, as JSON values.
 
@@ -101,7 +112,7 @@ class Config:
         return values | {"methods": list(self.methods), "fractions": list(self.fractions)}
 
 
-def load_config(path: str | Path, quick: bool = False) -> Config:
+def load_config(path: str | Path, quick: bool = False, reading: str | None = None) -> Config:
     """Read and check the file of an experiment.
 
     Parameters
@@ -110,6 +121,9 @@ def load_config(path: str | Path, quick: bool = False) -> Config:
         A TOML file.
     quick : bool, default=False
         Whether the table ``[quick]`` overrides the rest.
+    reading : {"paper", "flattened"}, default=None
+        In which of the two readings networks are trained; by default as the file says, which is the paper's reading
+        where it says nothing.
 
     Returns
     -------
@@ -129,6 +143,8 @@ def load_config(path: str | Path, quick: bool = False) -> Config:
         refuse_unknown("quick.", overrides, _KEYS)
         merged = _merged(document, overrides) if quick else document
         refuse_unknown("", merged, _KEYS)
+        if reading is not None:
+            merged = merged | {"networks": with_reading(_table("networks", merged.get("networks", {})), reading)}
         for needed in ("name", "kind"):
             if needed not in merged:
                 raise InputError(f"the key {needed!r} is missing; add it at the top.")
@@ -145,7 +161,7 @@ def builtin(name: str) -> Path:
     Parameters
     ----------
     name : str
-        One of "abide", "adni", "ants", "synthetic" and "theorem".
+        Such as "abide", "adni", "ants", "convergence", "stability", "synthetic" or "theorem"; see ``experiments``.
 
     Returns
     -------
@@ -158,14 +174,31 @@ def builtin(name: str) -> Path:
     >>> builtin("theorem").name
     'theorem.toml'
     """
-    path = CONFIGS / f"{name}.toml"
-    known = sorted(path.stem for path in CONFIGS.glob("*.toml"))
+    path, known = CONFIGS / f"{name}.toml", experiments()
     if name not in known:
         raise InputError(
             f"There is no experiment {shown(name)}{did_you_mean(name, known)}: choose one of {', '.join(known)} "
             "or pass the path of a .toml file."
         )
     return path
+
+
+def experiments() -> list[str]:
+    """List the experiments that come with the package, in the order in which all of them are run.
+
+    Returns
+    -------
+    list of str
+        Their names.
+
+    Examples
+    --------
+    >>> from precisionnet.paper import experiments
+    >>> experiments()[0]
+    'synthetic'
+    """
+    found = sorted(path.stem for path in CONFIGS.glob("*.toml"))
+    return [*(name for name in ORDER if name in found), *(name for name in found if name not in ORDER)]
 
 
 _KEYS = [part.name for part in fields(Config)]
@@ -201,7 +234,7 @@ def _table(name: str, value: Any) -> dict[str, Any]:
 def _methods(methods: Any, kind: KindName) -> tuple[str, ...]:
     if not isinstance(methods, list | tuple) or not all(isinstance(name, str) for name in methods):
         raise InputError(f"methods must be a list of names, got {shown(methods)}.")
-    if not methods and kind == "theorem":
+    if not methods and kind in ("theorem", "convergence"):
         return ()
     return check_methods(methods, "regression")
 
@@ -234,6 +267,7 @@ _SPARSITY = Parameter(
     "sparsity", None, "Share of the true precision's entries that are not zero.", high=1, closed="right"
 )
 _POSITIVE = Parameter("", None, "A number above zero.", closed="neither")
+_ROWS = Parameter("", None, "Rows, as many as a fit needs at least.", int, low=4)
 
 
 @dataclass(frozen=True)
@@ -291,6 +325,19 @@ ENTRIES: dict[str, dict[str, Entry]] = {
         "l1_scale": Entry(_POSITIVE, default=BY_NAME["l1_scale"].of("paper")),
         "coupling": Entry(_POSITIVE, default=BY_NAME["coupling"].of("paper")),
         "distances": Entry(Parameter("", None, "Nuclear distance of an anchor from the truth."), many=True),
+    },
+    "convergence": {
+        "tables": Entry(_choice("abide", "ants", "synthetic", "smooth"), many=True),
+        "n_epochs": Entry(Parameter("n_epochs", None, "Epochs of training.", int, low=1, high=10**6, closed="both")),
+        "l1_scale": Entry(_POSITIVE, default=BY_NAME["l1_scale"].of("paper")),
+    },
+    "stability": {
+        "n_features": Entry(DRAWN["n_features"]),
+        "sparsity": Entry(_SPARSITY),
+        "n_fit": Entry(_ROWS),
+        "n_samples": Entry(_ROWS, many=True),
+        "cohort": Entry(Parameter("", None, "", str, choices=COHORTS, optional=True), default=None),
+        "cohort_samples": Entry(_ROWS, many=True, default=(100, 200, 400)),
     },
 }
 

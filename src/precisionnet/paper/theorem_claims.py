@@ -6,6 +6,7 @@ What is told beside a claim follows from the rows: every clause is a number, or 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from precisionnet.paper.theorem import FAR
 from precisionnet.paper.theorem_slopes import Slope, constants, slopes
 from precisionnet.runner.jobs import Row
 
-Judged = tuple[str, bool | None, str, str]
-"""The claim, whether it holds (None: open), the numbers, and the rule."""
+Judged = tuple[str, bool | Literal["level"] | None, str, str]
+"""The claim, whether it holds ("level": a difference shown to be small; None: open), the numbers, and the rule."""
 NEAR_RATE = 0.05
 """How far a slope may be from the theorem's; at finite T the penalty still bites."""
 NO_FASTER = 0.05

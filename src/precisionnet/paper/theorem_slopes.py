@@ -190,6 +190,21 @@ def constants(rows: Sequence[Row]) -> dict[str, float]:
     }
 
 
+def bounds_frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return error and bounds by nuclear distance of theta_task and by direction, means over repeats.
+
+    Rows without bounds are left out: those in which the penalty does not cover the noise, and older ones.
+    """
+    frame = pd.DataFrame([row for row in rows if row.get("vary") == "nuclear_distance" and row.get("linear_bound")])
+    if frame.empty:
+        return frame
+    frame = frame[frame["method"] == ANCHORED]
+    by = ["direction", "nuclear_distance"]
+    names = ["frobenius_distance", "frobenius_error", "sharper_bound", "linear_bound", "paper_bound"]
+    kept = (frame["frobenius_error"] <= frame["sharper_bound"]).groupby([frame[name] for name in by]).mean()
+    return frame.groupby(by)[names].mean().assign(kept=kept).reset_index()
+
+
 def theorem_frame(rows: Sequence[Row]) -> pd.DataFrame:
     """Return the finished solves as a table."""
     columns = ["method", "repeat", "vary", "n_samples", "n_features", "n_edges", "nuclear_distance", "direction"]

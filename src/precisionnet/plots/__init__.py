@@ -6,6 +6,7 @@ needed. Draw inside ``styled()``, write with ``to_file`` or ``to_svg``.
 
 from precisionnet.plots.comparison import differences, repeats
 from precisionnet.plots.evidence import evidence_graph, node_bars
+from precisionnet.plots.gap import gap_against_age, gap_regions
 from precisionnet.plots.graph import (
     clustered_order,
     edge_graph,
@@ -24,6 +25,8 @@ __all__ = [
     "edge_graph",
     "evidence_graph",
     "frequency_responses",
+    "gap_against_age",
+    "gap_regions",
     "heat_map",
     "node_bars",
     "predicted_against_true",

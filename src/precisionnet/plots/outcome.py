@@ -1,4 +1,4 @@
-"""How well the held-out rows were predicted, and how training went."""
+"""How well rows were predicted that were not learned from, and how training went."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from precisionnet.plots.style import INK, MAIN, MUTED, SECOND, new_figure, short
 
 
 def predicted_against_true(y: Any, predicted: Any, target: str) -> Figure:
-    """Draw one dot per held-out row; on the line, the prediction is right.
+    """Draw one dot per row; on the line, the prediction is right.
 
     Parameters
     ----------

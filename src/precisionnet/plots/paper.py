@@ -37,7 +37,7 @@ def sparsity_panel(means: pd.DataFrame, deviations: pd.DataFrame, panel: Panel, 
     """Draw one panel with its legend; ``means`` has one row per sparsity level and one column per method."""
     figure, (axes,) = new_figure(4.9, 3.9)
     _draw(axes, means, deviations, panel, labels)
-    _legend(figure, axes, 3)
+    _legend(figure, [axes], 3)
     return figure
 
 
@@ -50,7 +50,7 @@ def sparsity_figure(tables: Sequence[tuple[pd.DataFrame, pd.DataFrame, Panel]], 
         axes = figure.add_subplot(lines, columns, i + 1)
         axes.set_title(panel.title)
         _draw(axes, means, deviations, panel, labels)
-    _legend(figure, figure.axes[-1], 6)
+    _legend(figure, figure.axes, 6)
     return figure
 
 
@@ -81,10 +81,11 @@ def _draw(axes: Axes, means: pd.DataFrame, deviations: pd.DataFrame, panel: Pane
     axes.xaxis.set_major_formatter("{x:g}")
 
 
-def _legend(figure: Figure, axes: Axes, columns: int) -> None:
-    found = {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    truth = [label for label in found if label == "truth"]
-    names = [*(label for label in reversed(found) if label != "truth"), *truth]
+def _legend(figure: Figure, axes: Sequence[Axes], columns: int) -> None:
+    """One legend of every line: a method without a graph, such as ridge, is not in every panel."""
+    drawn = [pair for one in axes for pair in zip(*one.get_legend_handles_labels(), strict=True)]
+    found = {label: handle for handle, label in reversed(drawn)}  # the first panel has all methods, the last on top
+    names = [*(label for label in found if label != "truth"), *(label for label in found if label == "truth")]
     figure.legend([found[name] for name in names], names, loc="outside upper left", ncols=columns, handlelength=2.6)
 
 
@@ -104,6 +105,10 @@ class Rate:
     deviation: float | None = None
     """Its standard error."""
     theory: float | None = None
+    measure: str = "error of θ (Frobenius)"
+    """Label of the axis of errors."""
+    expected: str = "theorem's slope"
+    """What ``theory`` is called."""
 
 
 def rate_panel(rate: Rate) -> Figure:
@@ -129,7 +134,7 @@ def _draw_rate(axes: Axes, rate: Rate) -> None:
     positive = np.isfinite(rate.error) & (rate.error > 0)
     keep = positive & (rate.x > 0)
     x, error, judged = rate.x[keep], rate.error[keep], rate.judged[keep]
-    axes.set(xlabel=rate.axis, ylabel="error of θ (Frobenius)")
+    axes.set(xlabel=rate.axis, ylabel=rate.measure)
     if len(x) == 0:
         axes.text(0.5, 0.5, "no results yet", transform=axes.transAxes, ha="center", color=MUTED)
         return
@@ -141,7 +146,7 @@ def _draw_rate(axes: Axes, rate: Rate) -> None:
     levels = np.unique(x)
     for chosen, face in ((True, MAIN), (False, "white")):
         here = [level for level in levels if judged[x == level].any() == chosen]
-        mean = [float(error[x == level].mean()) for level in here]
+        mean = [float(np.exp(np.log(error[x == level]).mean())) for level in here]  # as the line has it
         axes.plot(here, mean, "o", color=MAIN, markerfacecolor=face, markersize=6.5, zorder=3)
     if judged.any():
         _lines(axes, rate, x[judged], error[judged])
@@ -162,7 +167,7 @@ def _lines(axes: Axes, rate: Rate, x: FloatArray, error: FloatArray) -> None:
         axes.plot(ends, line, color=MAIN, linewidth=1.8, label=f"fitted slope {rate.slope:.2f}{spread}")
     if rate.theory is not None:
         line = middle[1] * (ends / middle[0]) ** rate.theory
-        axes.plot(ends, line, color=SECOND, linewidth=1.8, linestyle="--", label=f"theorem's slope {rate.theory:g}")
+        axes.plot(ends, line, color=SECOND, linewidth=1.8, linestyle="--", label=f"{rate.expected} {rate.theory:g}")
 
 
 def _plain_ticks(axes: Axes, levels: FloatArray) -> None:

@@ -3,6 +3,7 @@
 NumPy, SciPy and numba only. What is not listed here is for the other packages, which import it from its module.
 """
 
+from precisionnet.linalg import partial_correlations
 from precisionnet.precision.api import graphical_lasso, graphical_lasso_path
 from precisionnet.precision.covariance import (
     nonparanormal_correlation,
@@ -15,7 +16,7 @@ from precisionnet.precision.estimation import CovarianceEstimate, estimate_covar
 from precisionnet.precision.missing import pairwise_covariance
 from precisionnet.precision.objective import LossTerms, graphical_lasso_terms
 from precisionnet.precision.penalties import adaptive_graphical_lasso, l1_max, penalty_grid
-from precisionnet.precision.result import PrecisionResult, count_edges, partial_correlations
+from precisionnet.precision.result import PrecisionResult, count_edges
 from precisionnet.precision.selection import EBICChoice, StarsChoice, ebic, select_by_ebic, stars
 from precisionnet.precision.streaming_moments import StreamingMoments
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, inv, norm
 
-from precisionnet.linalg import psd_projection, soft_threshold_off_diagonal
+from precisionnet.linalg import extreme_eigenvalues, psd_projection, soft_threshold_off_diagonal
 from precisionnet.types import FloatArray
 
 
@@ -45,3 +45,12 @@ def listing_passes(
         theta = psd_projection(theta)
         theta = bound / max(bound, float(norm(theta, 2))) * theta
     return theta
+
+
+def listing_curvature(theta: FloatArray, *, coupling: float, ridge: float) -> float:
+    """Largest curvature of what the listing descends on, at ``theta``: steps below 2 / curvature lower it nearby.
+
+    Of - log det(theta + ridge I) it is 1 / (smallest eigenvalue + ridge)^2, of the coupling's square ``coupling``.
+    """
+    smallest, _ = extreme_eigenvalues(theta)
+    return 1.0 / (smallest + ridge) ** 2 + coupling

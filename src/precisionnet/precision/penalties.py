@@ -15,9 +15,10 @@ from __future__ import annotations
 import numpy as np
 
 from precisionnet.errors import InputError
+from precisionnet.linalg import partial_correlations
 from precisionnet.precision.api import graphical_lasso
 from precisionnet.precision.problem import checked_matrix
-from precisionnet.precision.result import PrecisionResult, partial_correlations
+from precisionnet.precision.result import PrecisionResult
 from precisionnet.types import BoolArray, FloatArray
 
 FLOOR = 0.1

@@ -110,35 +110,6 @@ class PrecisionResult:
         return inverse_from_cholesky(factor)
 
 
-def partial_correlations(precision: FloatArray) -> FloatArray:
-    """Compute partial correlations: those of two columns given all the others.
-
-    ``rho_ij = -theta_ij / sqrt(theta_ii theta_jj)``, which does not depend on the columns' units.
-
-    Parameters
-    ----------
-    precision : ndarray of shape (n_features, n_features)
-        Precision matrix ``theta``; its diagonal is positive.
-
-    Returns
-    -------
-    ndarray of shape (n_features, n_features)
-        Partial correlations, ones on the diagonal; exact zeros stay zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from precisionnet.precision import partial_correlations
-    >>> partial_correlations(np.array([[2.0, -1.0], [-1.0, 2.0]]))
-    array([[1. , 0.5],
-           [0.5, 1. ]])
-    """
-    deviation = np.sqrt(np.diag(precision))
-    result = -precision / np.outer(deviation, deviation) + 0.0  # + 0.0 turns -0.0 into 0.0
-    np.fill_diagonal(result, 1.0)
-    return result
-
-
 def count_edges(precision: FloatArray) -> int:
     """Count the edges of the graph of a precision matrix.
 

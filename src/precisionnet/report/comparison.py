@@ -36,7 +36,17 @@ MEASURES = {
     "regression": ("mae", "mse", "rmse", "r2", "r"),
     "classification": ("accuracy", "balanced_accuracy", "auc", "log_loss"),
 }
-ALSO = ("edges", "density", "l1_error", "frobenius_error", "edge_f1", "edge_auc", "fit_seconds", "predict_seconds")
+ALSO = (
+    "edges",
+    "n_near_zeros",
+    "density",
+    "l1_error",
+    "frobenius_error",
+    "edge_f1",
+    "edge_auc",
+    "fit_seconds",
+    "predict_seconds",
+)
 """Measures of the graph, where there is one, and of the time that the chosen model took."""
 
 
@@ -308,7 +318,9 @@ def _measures(rows: Sequence[Row], task: str, table: ComparisonTable) -> dict[st
     frames = {name: score_frame(rows, name) for name in wanted}
     frames = {name: frame for name, frame in frames.items() if frame.notna().any(axis=None)}
     frames = {name: 100 * frame if name in PERCENT else frame for name, frame in frames.items()}
-    digits = {name: 0 if name == "edges" else decimals_of(frame.mean()) for name, frame in frames.items()}
+    digits = {
+        name: 0 if name in ("edges", "n_near_zeros") else decimals_of(frame.mean()) for name, frame in frames.items()
+    }
     lines = []
     for method in table.scores.columns:
         cells = [plus_minus(frame[method], digits[name]) for name, frame in frames.items()]

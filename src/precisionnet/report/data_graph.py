@@ -12,6 +12,7 @@ from markupsafe import Markup
 from precisionnet import plots
 from precisionnet.errors import InputError
 from precisionnet.evidence import EdgeInference, edge_inference
+from precisionnet.evidence.columns import edges_by_column
 from precisionnet.plots.graph import EDGES_DRAWN
 from precisionnet.report.page import NONE, Picture
 
@@ -39,14 +40,20 @@ class DataGraph:
     """For each row, whether it is beyond chance."""
 
 
-def infer_data_graph(X: pd.DataFrame, groups: pd.Series[Any] | None) -> tuple[EdgeInference | None, str]:
-    """Return the evidence for the data's own edges from complete rows, or a sentence that says why there is none."""
+def infer_data_graph(
+    X: pd.DataFrame, groups: pd.Series[Any] | None, model: Any = None
+) -> tuple[EdgeInference | None, str]:
+    """Return the evidence for the data's own edges from complete rows, or a sentence that says why there is none.
+
+    Where ``X`` are the nodes of a ``model`` (``node_rows``), the edges are those of its columns.
+    """
     complete = X.notna().all(axis=1).to_numpy()
     people = None if groups is None else groups.to_numpy()[complete]
     try:
-        return edge_inference(X[complete], groups=people, random_state=0), ""
+        found = edge_inference(X[complete], groups=people, random_state=0)
     except InputError as error:
         return None, str(error)
+    return found if model is None else edges_by_column(found, model.fitted.blocks), ""
 
 
 def edges_with_sureness(found: EdgeInference) -> pd.DataFrame:

@@ -16,7 +16,9 @@ from precisionnet.evaluation.protocol import HELD_OUT
 from precisionnet.evaluation.statistics import summarise_paired
 from precisionnet.outputs import whole_file
 from precisionnet.paper.claims import judge_claims
+from precisionnet.paper.readings import reading_of
 from precisionnet.report.comparison import comparison_parts
+from precisionnet.report.convergence import convergence_parts, convergence_summary
 from precisionnet.report.page import (
     PageParts,
     Picture,
@@ -30,6 +32,7 @@ from precisionnet.report.page import (
     template,
     unfinished,
 )
+from precisionnet.report.stability import stability_parts, stability_summary
 from precisionnet.report.synthetic import sparsity_parts
 from precisionnet.report.theorem import slopes_summary, theorem_parts
 from precisionnet.runner.jobs import Row
@@ -38,6 +41,13 @@ from precisionnet.tables_out import write_table
 from precisionnet.versions import older_recipe
 
 PAGE, SUMMARY = "index.html", "summary.csv"
+SENTENCES = {
+    "paper": "The networks are trained in the paper’s reading: the mean node under a perceptron, the target in its own "
+    "units, the matrix not scaled.",
+    "flattened": "The networks are trained in the flattened reading: a readout with weights for every node, the target "
+    "standardised, the matrix scaled to norm one.",
+}
+"""What the two readings of the paper are."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,7 @@ def build_page(manifest: Mapping[str, Any], rows: Sequence[Row], total: int | No
     rows = in_order(rows)
     about = {"title": manifest.get("name", ""), "source": "", "description": "", **manifest.get("about", {})}
     complete = total is None or len(rows) >= total
-    judged = judge_claims(about["kind"], rows, _cohort(manifest)) if complete and _of_the_paper(manifest, about) else []
+    judged = judge_claims(about["kind"], rows, _cohort(manifest)) if complete and of_the_paper(manifest, about) else []
     claims = [dict(claim) for claim in judged]
     parts = _parts(rows, about, claims)
     warnings = [*unfinished(len(rows), total), *_older(about, rows), *about.get("notes", [])]
@@ -77,8 +87,8 @@ def build_page(manifest: Mapping[str, Any], rows: Sequence[Row], total: int | No
         warnings=warnings,
         claims=claims,
         failed=failed,
-        how=parts.how,
-        methods=method_clauses(rows) if about["kind"] != "theorem" else [],
+        how=[*parts.how, *_conventions(manifest, about)],
+        methods=method_clauses(rows) if about["kind"] not in ("theorem", "convergence", "stability") else [],
         chosen=chosen(rows, parts.where),
         chosen_columns=parts.where,
         settings=settings(manifest, rows),
@@ -108,9 +118,13 @@ def write_results(folder: Path) -> ExperimentPage:
 
 
 def summary(kind: str, rows: Sequence[Row]) -> pd.DataFrame:
-    """Every measure by method and sparsity level, scores with their difference to joint; of the theorem, its slopes."""
+    """Every measure by method and sparsity level, scores with their difference to joint; of a rate, its slopes."""
     if kind == "theorem":
         return slopes_summary(rows)
+    if kind == "convergence":
+        return convergence_summary(rows)
+    if kind == "stability":
+        return stability_summary(rows)
     drawn = kind == "synthetic"  # anew in every repeat, where the repeats of a table share rows
     by = ("sparsity",) if drawn else (HELD_OUT,) if any(row.get(HELD_OUT) for row in rows) else ()
     rows = rows if by != (HELD_OUT,) else [{**row, HELD_OUT: bool(row.get(HELD_OUT))} for row in rows]
@@ -127,13 +141,23 @@ def _parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mappi
         return sparsity_parts(rows, about, claims)
     if about["kind"] == "theorem":
         return theorem_parts(rows, about, claims)
+    if about["kind"] == "convergence":
+        return convergence_parts(rows, about, claims)
+    if about["kind"] == "stability":
+        return stability_parts(rows)
     return comparison_parts(rows, about)
 
 
-def _of_the_paper(manifest: Mapping[str, Any], about: Mapping[str, Any]) -> bool:
+def of_the_paper(manifest: Mapping[str, Any], about: Mapping[str, Any]) -> bool:
     """The paper made no claims about a user's own table, nor about networks of another recipe."""
     networks = manifest.get("config", {}).get("networks") or {}
     return networks.get("recipe", ["paper"]) == ["paper"] and (about["kind"] != "comparison" or "published" in about)
+
+
+def _conventions(manifest: Mapping[str, Any], about: Mapping[str, Any]) -> list[str]:
+    """Say in which reading of the paper the networks were trained."""
+    reading = reading_of(manifest.get("config", {})) if of_the_paper(manifest, about) else None
+    return [] if reading is None or about["kind"] == "theorem" else [SENTENCES[reading]]
 
 
 def _cohort(manifest: Mapping[str, Any]) -> str | None:

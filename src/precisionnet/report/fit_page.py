@@ -13,12 +13,13 @@ from markupsafe import Markup
 from precisionnet import plots
 from precisionnet.datasets.checks import Finding
 from precisionnet.estimators.checks import column_names
-from precisionnet.evaluation import METRIC_LABELS, HoldOut
+from precisionnet.evaluation import Measured
+from precisionnet.evaluation.metrics import significant
 from precisionnet.evidence import EdgeInference
 from precisionnet.parameters import PARAMETERS
 from precisionnet.plots.graph import EDGES_DRAWN
-from precisionnet.precision import partial_correlations
 from precisionnet.report.data_graph import LEVEL, edges_with_sureness, q_text
+from precisionnet.report.fit_verdict import NAMES, how_tested, other_error, score_lines, verdict
 from precisionnet.report.page import Picture, template
 from precisionnet.types import FloatArray
 from precisionnet.versions import versions
@@ -36,7 +37,7 @@ METHOD_SENTENCES = {
 
 
 def render(
-    result: HoldOut,
+    result: Measured,
     source: str,
     created: str,
     findings: Sequence[Finding] = (),
@@ -46,8 +47,8 @@ def render(
 
     Parameters
     ----------
-    result : HoldOut
-        A fit measured on held-out rows, as ``precisionnet.evaluation.measure`` returns it.
+    result : Measured
+        A fit and its test, as ``precisionnet.evaluation.measure`` returns it.
     source : str
         Name of the table, to show.
     created : str
@@ -69,13 +70,14 @@ def render(
     >>> from precisionnet.evaluation import measure
     >>> from precisionnet.report import render
     >>> data = make_gaussian_regression(n_samples=40, n_features=4, random_state=0)
-    >>> result = measure(data, "regression", {"max_epochs": 1, "n_members": 1})
+    >>> result = measure(data, "regression", {"max_epochs": 1, "n_members": 4})
     >>> render(result, "table.csv", "2026-01-01").startswith("<!doctype html>")
     True
     """
     model = result.model
     edges = _judged_edges(model, data_graph)
-    n = int(model.n_features_in_)
+    n = len(model.fitted.blocks)
+    labels, lines = score_lines(result)
     return template("report.html.j2").render(
         result=result,
         model=model,
@@ -85,8 +87,10 @@ def render(
         facts=[finding.sentence for finding in findings if finding.level == "note"],
         verdict=verdict(result),
         method_sentence=METHOD_SENTENCES[model.method],
-        scores=_score_rows(result),
-        labels=[METRIC_LABELS[name] for name in result.scores.columns],
+        scores=[(NAMES.get(name, name), line, name == result.method) for name, line in lines.items()],
+        labels=labels,
+        how=how_tested(result),
+        other_error=other_error(result),
         figures=_figures(result, None if data_graph is None else edges),
         edges=edges.head(EDGES_SHOWN),
         judged=data_graph,
@@ -95,7 +99,9 @@ def render(
         q_text=q_text,
         task_nodes=_task_nodes(model),
         task_edges=_task_edges(model),
-        signed=len(getattr(model, "classes_", ())) < 3,
+        n_columns=n,
+        n_nodes=int(model.fitted.n_features),
+        encoded=[] if model.encoder_ is None else model.encoder_.describe(),
         edges_drawn=EDGES_DRAWN,
         n_edges=len(edges),
         n_pairs=n * (n - 1) // 2,
@@ -109,66 +115,6 @@ def render(
     )
 
 
-def verdict(result: HoldOut) -> str:
-    """Say in two sentences how good a fit is, from the same numbers as the table.
-
-    Parameters
-    ----------
-    result : HoldOut
-        A fit measured on held-out rows, as ``precisionnet.evaluation.measure`` returns it.
-
-    Returns
-    -------
-    str
-        The error beside that of the linear model and of guessing, and what follows from it.
-
-    Examples
-    --------
-    >>> from precisionnet.datasets import make_gaussian_regression
-    >>> from precisionnet.evaluation import measure
-    >>> from precisionnet.report import verdict
-    >>> data = make_gaussian_regression(n_samples=40, n_features=4, random_state=0)
-    >>> verdict(measure(data, "regression", {"max_epochs": 1, "n_members": 1}))[:29]
-    'On 8 rows it has not seen, jo'
-    """
-    scores, n = result.scores, len(result.test)
-    method, plain, trivial = scores.index[:3]
-    if result.task == "regression":
-        mae = scores["mae"]
-        first = (
-            f"On {n} rows it has not seen, {method} is off by {mae[method]:.3g} on average; "
-            f"ridge regression by {mae[plain]:.3g}, always guessing the median by {mae[trivial]:.3g}."
-        )
-        gain = round(100 * (1.0 - mae[method] / mae[plain]))
-        useless = mae[method] >= mae[trivial]
-        margin = f"{abs(gain)} % {'less' if gain > 0 else 'more'} error than ridge"
-    else:
-        accuracy = scores["accuracy"]
-        first = (
-            f"On {n} rows it has not seen, {method} is right in {accuracy[method]:.1%}; "
-            f"logistic regression in {accuracy[plain]:.1%}, always guessing the majority in {accuracy[trivial]:.1%}."
-        )
-        gain = round(100 * (accuracy[method] - accuracy[plain]), 1)
-        useless = accuracy[method] < accuracy[trivial]
-        margin = f"{abs(gain)} points {'above' if gain > 0 else 'below'} logistic regression"
-    if useless:
-        return f"{first} That is no better than guessing, on one split of one table: do not use this model."
-    return f"{first} That is {margin if gain else 'as good as the linear model'}, on one split of one table."
-
-
-def _score_rows(result: HoldOut) -> list[tuple[str, list[str], bool]]:
-    shown = {
-        "ridge": "ridge regression",
-        "logistic": "logistic regression",
-        "median": "median of the training rows",
-        "majority": "majority class",
-    }
-    return [
-        (shown.get(str(name), str(name)), [_number(value) for value in row], i == 0)
-        for i, (name, row) in enumerate(zip(result.scores.index, result.scores.to_numpy(), strict=True))
-    ]
-
-
 def _judged_edges(model: Any, data_graph: EdgeInference | None) -> pd.DataFrame:
     """Return the edges of the sparse graph, strongest first, with whether and how far they are told from chance."""
     edges = model.to_edge_frame()
@@ -178,25 +124,40 @@ def _judged_edges(model: Any, data_graph: EdgeInference | None) -> pd.DataFrame:
     return edges.merge(known, how="left", on=["source", "target"], validate="one_to_one")
 
 
-def _task_nodes(model: Any) -> list[tuple[str, float]]:
-    values = model.task_nodes_
+def _task_nodes(model: Any) -> list[tuple[str, str]]:
+    blocks = model.fitted.blocks
+    values = blocks.norms(model.task_nodes_)
     order = np.argsort(-np.abs(values), kind="stable")[:TASK_SHOWN]
-    names = column_names(model)
-    return [(names[int(i)], float(values[i])) for i in order]
+    signed = blocks.signed & _is_signed(model)
+    return [(blocks.names[i], _effect(values[i], signed[i])) for i in order]
 
 
-def _task_edges(model: Any) -> list[tuple[str, str, float]]:
+def _task_edges(model: Any) -> list[tuple[str, str, str]]:
     """Return the strongest pairs among the edges of the sparse graph."""
-    names, graph = column_names(model), model.task_graph_
-    rows, cols = np.nonzero(np.triu(model.precision_, k=1))
+    blocks = model.fitted.blocks
+    graph = blocks.matrix_norms(model.task_graph_)
+    rows, cols = np.nonzero(np.triu(blocks.matrix_norms(model.precision_), k=1))
     order = np.argsort(-np.abs(graph[rows, cols]), kind="stable")[:TASK_SHOWN]
-    return [(names[int(rows[k])], names[int(cols[k])], float(graph[rows[k], cols[k]])) for k in order]
+    signed = blocks.signed & _is_signed(model)
+    return [
+        (blocks.names[i], blocks.names[j], _effect(graph[i, j], signed[i] and signed[j]))
+        for i, j in zip(rows[order], cols[order], strict=True)
+    ]
 
 
-def _figures(result: HoldOut, judged: pd.DataFrame | None) -> dict[str, Picture]:
-    model, said = result.model, result.predictions
+def _is_signed(model: Any) -> bool:
+    """Whether effects have a direction: of more than two classes they have none."""
+    return len(getattr(model, "classes_", ())) < 3
+
+
+def _effect(value: float, signed: bool) -> str:
+    return f"{value:+.3g}" if signed else f"{abs(value):.3g}"
+
+
+def _figures(result: Measured, judged: pd.DataFrame | None) -> dict[str, Picture]:
+    model, said = result.model, result.predictions[result.method]
     names = column_names(model)
-    partial = partial_correlations(model.precision_)
+    partial = model.fitted.blocks.partial_correlations(model.precision_)
     mu, responses = _responses(model)
     many = len(model.networks_) > 1
     metric = "Mean absolute error" if result.task == "regression" else "Accuracy"
@@ -223,14 +184,14 @@ def _figures(result: HoldOut, judged: pd.DataFrame | None) -> dict[str, Picture]
             ),
         }
         if result.task == "regression":
-            figure = plots.predicted_against_true(result.y_test, said.predicted, result.target)
-            drawn["outcome"] = (figure, f"Predicted against true {result.target} on held-out rows.")
+            figure = plots.predicted_against_true(result.y, said.predicted, result.target)
+            drawn["outcome"] = (figure, f"Predicted against true {result.target} on rows not learned from.")
         else:
-            confusion = plots.confusion(result.y_test, said.predicted, model.classes_)
-            drawn["outcome"] = (confusion, "Confusion matrix on held-out rows.")
+            confusion = plots.confusion(result.y, said.predicted, model.classes_)
+            drawn["outcome"] = (confusion, "Confusion matrix on rows not learned from.")
             drawn["roc"] = (
-                plots.roc(result.y_test, said.probabilities, model.classes_),
-                "ROC curves on held-out rows.",
+                plots.roc(result.y, said.probabilities, model.classes_),
+                "ROC curves on rows not learned from.",
             )
         return {name: Picture(Markup(plots.to_svg(figure, name)), text) for name, (figure, text) in drawn.items()}
 
@@ -268,19 +229,15 @@ def _fitted(model: Any) -> list[tuple[str, str]]:
     smallest, largest = np.linalg.eigvalsh(model.precision_)[[0, -1]]
     counts = [sum(p.numel() for p in network.parameters()) for network in model.networks_]  # readouts may differ
     return [
-        ("l1 penalty used (lambda)", _number(model.l1_penalty_)),
-        ("spectral bound used (M)", _number(model.spectral_bound_)),
-        ("eigenvalues of the sparse precision", f"{_number(smallest)} to {_number(largest)}"),
+        ("l1 penalty used (lambda)", significant(model.l1_penalty_)),
+        ("spectral bound used (M)", significant(model.spectral_bound_)),
+        ("eigenvalues of the sparse precision", f"{significant(smallest)} to {significant(largest)}"),
         ("epochs run, epoch kept", f"{model.n_iter_}, {model.best_epoch_}"),
         ("networks", str(len(model.networks_))),
         ("weights of their kinds", ", ".join(f"{kind} {weight:.2f}" for kind, weight in model.kind_weights_.items())),
         ("weights of one network", " or ".join(f"{count:,}" for count in dict.fromkeys(counts))),
         ("random seed", _show(model.random_state)),
     ]
-
-
-def _number(value: float) -> str:
-    return "–" if value != value else f"{value:.3f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
 def _show(value: Any) -> str:

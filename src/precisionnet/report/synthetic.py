@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from precisionnet import plots
-from precisionnet.evaluation.methods import label
+from precisionnet.evaluation.methods import METHODS, label
 from precisionnet.evaluation.statistics import failed, interval, is_number, methods_of, paired
 from precisionnet.evaluation.verdict import NO_INTERVAL
 from precisionnet.plots.paper import Panel, sparsity_figure, sparsity_panel
@@ -165,20 +165,30 @@ def _verdict(rows: Sequence[Row], means: pd.DataFrame | None, claims: Sequence[M
     """Who predicts best at how many levels, whether that is chance, and how many of the paper's claims hold."""
     if means is None:
         return "No fit has come to an end yet."
+    plain = [str(method) for method in means if method in METHODS and METHODS[str(method)].family != "network"]
+    if means.shape[1] - len(plain) > 1:  # the paper's question is which network is best; y is linear, so ridge wins
+        means = means.drop(columns=plain)
+    else:
+        plain = []
     means = means.dropna(thresh=min(2, means.shape[1]))  # a method that is alone at a level has won nothing
     if means.empty:
         return "No sparsity level has the results of two methods yet: there is nothing to compare."
     best = [str(line.idxmin()) for _, line in means.iterrows()]
     winner = "joint" if "joint" in means else max(dict.fromkeys(best), key=best.count)
     finding = f"{label(winner)} has the lowest mean error at {best.count(winner)} of {len(means)} sparsity levels"
+    finding += " among the networks" if plain else ""
     averaged = _over_levels(rows, list(means.index))
-    others = {method: float(values.mean()) for method, values in averaged.items() if method != winner}
+    others = {method: float(values.mean()) for method, values in averaged.items() if method in means}
+    others.pop(winner, None)
     if winner in averaged and others:
         rival = min(others, key=others.__getitem__)
+        kind = "network" if plain else "method"
         finding += (
-            f"; averaged over the levels its MAE is {averaged[winner].mean():.3g}, that of the best other method "
+            f"; averaged over the levels its MAE is {averaged[winner].mean():.3g}, that of the best other {kind} "
             f"({label(rival)}) {others[rival]:.3g}{_chance(averaged[rival] - averaged[winner])}"
         )
+    beside = [f"{label(method)} has {averaged[method].mean():.3g}" for method in plain if method in averaged]
+    finding += f"; {', '.join(beside)}" if beside else ""
     return f"{finding}. {claims_sentence(claims)}" if claims else f"{finding}."
 
 
@@ -203,18 +213,19 @@ def _chance(difference: pd.Series[float]) -> str:
 
 def claims_sentence(claims: Sequence[Mapping[str, Any]]) -> str:
     """How many of the paper's claims hold."""
-    held = sum(claim["holds"] is True for claim in claims)
-    failed = sum(claim["holds"] is False for claim in claims)
+    held, failed, level, unsure = (
+        sum(claim["verdict"] == verdict for claim in claims) for verdict in ("holds", "does not hold", "level", "open")
+    )
     if held == len(claims) > 1:
         return f"All {held} of the paper’s claims that this experiment can test hold."
     counts = [
         f"{held} {'holds' if held == 1 else 'hold'}",
         f"{failed} {'does' if failed == 1 else 'do'} not",
-        f"{len(claims) - held - failed} cannot be told from these rows",
+        *([f"{level} {'is' if level == 1 else 'are'} level"] if level else []),
+        *([f"{unsure} cannot be told from these rows"] if unsure else []),
     ]
-    told = counts[:2] if held + failed == len(claims) else counts
     plural = "" if len(claims) == 1 else "s"
-    return f"Of the paper’s {len(claims)} claim{plural} that this experiment can test, {', '.join(told)}."
+    return f"Of the paper’s {len(claims)} claim{plural} that this experiment can test, {', '.join(counts)}."
 
 
 def _how(rows: Sequence[Row], about: Mapping[str, Any], repeats: int) -> list[str]:

@@ -15,13 +15,17 @@ from precisionnet.datasets.checks.columns import (
     huge_values,
     missing_values,
     outliers,
+    row_numbers,
 )
 from precisionnet.datasets.checks.finding import Finding, column_list, counted, drop_options
+from precisionnet.datasets.checks.labels import encoding, label_columns
 from precisionnet.datasets.checks.redundancy import repeated_columns, repeated_rows, totals
 from precisionnet.datasets.checks.target import leakage, site_confounding, target_facts
 from precisionnet.datasets.dataset import Dataset
+from precisionnet.datasets.neuro.regions import parse_region
 from precisionnet.datasets.validation import MIN_ROWS
 from precisionnet.errors import shown, some
+from precisionnet.preprocessing.table_columns import is_label_column
 from precisionnet.types import TaskName
 
 FEWEST_PEOPLE = 3
@@ -56,18 +60,25 @@ def check_dataset(data: Dataset, task: TaskName | None = None, missing: str = "e
     >>> found[0].sentence
     '200 rows, 5 columns.'
     """
-    text = [str(n) for n, kind in data.X.dtypes.items() if not pd.api.types.is_numeric_dtype(kind) or kind.kind == "c"]
     found = [Finding("warning", "loading", sentence) for sentence in data.doubts]
-    if text:
-        sentence = f"{column_list(text)} hold{'s' * (len(text) == 1)} text, not numbers: leave out with "
-        found.append(Finding("error", "text", sentence + drop_options(text) + "."))
-    X = data.X.drop(columns=text)
-    if len(X) < MIN_ROWS or X.shape[1] < 2:
-        sentence = f"{counted(len(X), 'row')} and {counted(X.shape[1], 'column')} of numbers: a fit needs at least "
+    wrong = [str(name) for name, kind in data.X.dtypes.items() if kind.kind == "c"]
+    if wrong:
+        sentence = f"{column_list(wrong)} hold{'s' * (len(wrong) == 1)} complex numbers: leave out with "
+        found.append(Finding("error", "text", sentence + drop_options(wrong) + "."))
+    table = data.X.drop(columns=wrong) if wrong else data.X
+    labels = [str(name) for name, column in table.items() if is_label_column(column)]
+    X = table.drop(columns=labels)
+    if len(X) < MIN_ROWS or X.shape[1] + len(labels) < 2:
+        sentence = f"{counted(len(X), 'row')} and {counted(X.shape[1] + len(labels), 'column')}: a fit needs at least "
         return [*found, Finding("error", "size", f"{sentence}{MIN_ROWS} rows and 2 columns; bring more.")]
+    found += encoding(table, missing)
+    if labels:
+        found += label_columns(table[labels], data.y, filled_in=missing != "error")
+    if not X.shape[1]:
+        return [*found, *size(data, len(labels)), *target_facts(data.y, task), *people(data)]
     names = [str(data.original_names.get(str(name), name)) for name in X.columns]
     facts = target_facts(data.y, task)
-    found += [*size(data, X.shape[1]), *facts, *people(data)]
+    found += [*size(data, X.shape[1] + len(labels)), *facts, *people(data)]
     huge = huge_values(X, names)
     if huge:
         return [*found, *huge]  # nothing else can be computed with them
@@ -77,9 +88,9 @@ def check_dataset(data: Dataset, task: TaskName | None = None, missing: str = "e
         usable = all(finding.level != "error" for finding in facts)
         target_codes, y = coded_target(data.y if usable else None)
         codes, is_coded = coded_values(columns)
-        found += [*target_codes, *codes, *constant_columns(columns)]
+        found += [*target_codes, *codes, *constant_columns(columns), *row_numbers(columns)]
         repeated, distinct = repeated_columns(columns)
-        found += [*repeated, *totals(columns, distinct), *repeated_rows(columns, data.groups)]
+        found += [*repeated, *totals(columns, distinct), *([] if labels else repeated_rows(columns, data.groups))]
         found += [*outliers(columns, is_coded), *site_confounding(y, data.site, task), *leakage(columns, y, task)]
     return found
 
@@ -109,15 +120,16 @@ def size(data: Dataset, n_columns: int) -> list[Finding]:
 
 
 def people(data: Dataset) -> list[Finding]:
-    """People with several scans, and ids that look as if there were some."""
+    """People with several rows, and ids that look as if there were some."""
     who = data.groups if data.groups is not None else pd.Series(data.X.index, dtype=object)
     scans = who.astype(str).value_counts()
-    several = scans[scans > 1]
+    several, things = scans[scans > 1], "scans" if of_brains(data) else "rows"
     if len(several) and len(scans) >= FEWEST_PEOPLE:
         name = min(several.index[several == several.iloc[0]])
         sentence = (
             f"{counted(len(several), 'person', 'people')} of {len(scans):,} {'has' if len(several) == 1 else 'have'} "
-            f"several scans (at most {several.iloc[0]}: {shown(name)}); a split keeps the scans of a person together."
+            f"several {things} (at most {several.iloc[0]}: {shown(name)}); a split keeps the {things} of a person "
+            "together."
         )
         return [Finding("note", "people", sentence)]
     if len(scans) < FEWEST_PEOPLE and len(data) > len(scans):
@@ -132,11 +144,16 @@ def people(data: Dataset) -> list[Finding]:
         if len(counts) >= 5 and 1 < counts.iloc[0] <= 20:
             rows = [name for name, short in zip(data.X.index, stripped, strict=True) if short == counts.index[0]]
             sentence = (
-                f"Ids such as {shown(rows[0])} and {shown(rows[1])} look like scans of one person: name the person's "
-                "column with person=, so that a split keeps them together."
+                f"Ids such as {shown(rows[0])} and {shown(rows[1])} look like {things} of one person: name the "
+                "person's column with person=, so that a split keeps them together."
             )
             return [Finding("warning", "people", sentence)]
     return _named_elsewhere(data) if data.groups is None else []
+
+
+def of_brains(data: Dataset) -> bool:
+    """Whether the rows are scans of brains: words follow the kind of table."""
+    return bool(data.measure) or any(parse_region(str(name)) is not None for name in data.X.columns)
 
 
 def _named_elsewhere(data: Dataset) -> list[Finding]:

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from precisionnet.datasets.checks.finding import Finding, and_list, column_list, counted, drop_options
+from precisionnet.datasets.neuro.regions import parse_region
 from precisionnet.errors import shown
 from precisionnet.linalg import LARGEST
 from precisionnet.types import BoolArray, FloatArray, IndexArray
@@ -21,6 +22,8 @@ OUTLYING = 8.0
 """Raw median absolute deviations: 5.4 standard deviations of a Gaussian, one value in fifteen million."""
 BY_CHANCE = 0.01
 """In a large table of Gaussians the limit moves out until fewer than this many values are expected beyond it."""
+FEWEST_COUNTED = 20
+"""Rows from which on whole numbers without a gap are a count, not chance."""
 GAUSSIAN_MAD = 0.6745
 FEW_ROWS = 200
 """Below this many rows the spread is uncertain, and the limit moves out: 8.8 MAD at 100 rows, 15 at 20."""
@@ -47,6 +50,8 @@ class ColumnSummaries:
     spread: FloatArray
     sample: IndexArray
     """Rows to take statistics from: all of them, or MANY_ROWS."""
+    of_brains: bool = False
+    """Whether the rows are scans: words follow the kind of table."""
 
     @classmethod
     def of(cls, X: pd.DataFrame, names: list[str]) -> Self:
@@ -59,7 +64,8 @@ class ColumnSummaries:
         low, high, n_known = (np.array(part) for part in zip(*ends, strict=True))
         middle = [centre_and_spread(c[sample]) for c in values.T]
         median, spread = (np.array(part) for part in zip(*middle, strict=True))
-        return cls(names, X.index, values, n_known, low, high, median, spread, sample)
+        of_brains = any(parse_region(name) is not None for name in map(str, X.columns))
+        return cls(names, X.index, values, n_known, low, high, median, spread, sample, of_brains)
 
     def useful(self) -> IndexArray:
         """Positions of the columns that vary."""
@@ -155,6 +161,25 @@ def constant_columns(columns: ColumnSummaries) -> list[Finding]:
     return found
 
 
+def row_numbers(columns: ColumnSummaries) -> list[Finding]:
+    """Columns that count the rows: an id in disguise, in which a fit may find the order of the table."""
+    n = len(columns.ids)
+    found = []
+    for j in columns.useful() if n >= FEWEST_COUNTED else ():
+        if columns.n_known[j] == n and columns.high[j] - columns.low[j] == n - 1:
+            values = np.unique(columns.values[:, j])
+            if len(values) == n and (values == np.floor(values)).all():
+                found.append(columns.names[j])
+    if not found:
+        return []
+    start = columns.low[columns.names.index(found[0])]
+    sentence = (
+        f"{column_list(found)} number{'s' * (len(found) == 1)} the rows from {start:g} on: an id, "
+        f"not a measurement? Name it with id=, or leave out with {drop_options(found)}."
+    )
+    return [Finding("warning", "ids", sentence)]
+
+
 def outliers(columns: ColumnSummaries, is_coded: BoolArray) -> list[Finding]:
     """Values far out; those that the logarithm makes ordinary belong to a long tail."""
     n_rows = len(columns.ids)
@@ -225,7 +250,8 @@ def _outlier_sentence(columns: ColumnSummaries, cells: list[tuple[float, int, in
     most = int(per_row.max())
     if len(rows) > 1 and most >= 3 and most > len(cells) / 3:
         sentence += f"Row {shown(columns.ids[rows[per_row.argmax()]])} alone holds {most} of them. "
-    return sentence + "Look at those rows: one failed segmentation can bend the whole graph."
+    culprit = "failed segmentation" if columns.of_brains else "wrong value"
+    return f"{sentence}Look at those rows: one {culprit} can bend the whole graph."
 
 
 class Coded(NamedTuple):

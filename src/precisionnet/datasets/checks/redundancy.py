@@ -175,10 +175,11 @@ def repeated_rows(columns: ColumnSummaries, people: pd.Series[Any] | None) -> li
     if _expected_by_chance(columns) > CHANCE:
         sentence = f"{n_equal} rows share all their values with another ({pairs}), as rounded numbers may by chance."
         return [Finding("note", "repeated rows", sentence)]
+    thing = "scan" if columns.of_brains else "row"
     way = (
-        "a scan under two names would stand in training and in test at once; remove one of each"
+        f"a {thing} under two names would stand in training and in test at once; remove one of each"
         if across
-        else "a scan that was entered twice counts twice; remove one of each"
+        else f"a {thing} that was entered twice counts twice; remove one of each"
     )
     whose = "different people" if across and people is not None else "different ids" if across else "one person"
     sentence = f"{n_equal} rows of {whose} have exactly the same values ({pairs}): {way}."

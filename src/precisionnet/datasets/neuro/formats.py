@@ -8,21 +8,24 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from precisionnet.arguments import check_choice
-from precisionnet.datasets.cells import NOT_DROPPABLE, numeric
+from precisionnet.datasets.cells import NOT_DROPPABLE, read_columns
 from precisionnet.datasets.joining import PERSON, TablePart, join
 from precisionnet.datasets.neuro.regions import (
     ADNI_CODES,
     HEMISPHERES,
     LABELS,
+    MEASURES,
     is_total,
     looks_like_region,
     parse_region,
+    parse_structure,
     region_names,
 )
 from precisionnet.datasets.table_files import as_text, find, read_table
@@ -30,6 +33,8 @@ from precisionnet.errors import InputError, some
 
 APARC = re.compile(r"([lr]h)\.(.*?)\.?(thickness|area|volume|thicknessstd|meancurv|gauscurv|foldind|curvind)")
 """The first header cell of aparcstats2table: hemisphere, parcellation, measure."""
+ASEG = re.compile(r"Measure:\s*(volume|\w+)", re.IGNORECASE)
+"""The first header cell of asegstats2table."""
 ROI_MEAN = re.compile(r"Mean_(\d{4})(?:\.0)?")
 """A column of ANTs' per-subject region files."""
 FEW = 10
@@ -79,6 +84,10 @@ def _is_freesurfer(names: Sequence[str]) -> bool:
     return bool(names) and APARC.fullmatch(names[0]) is not None
 
 
+def _is_aseg(names: Sequence[str]) -> bool:
+    return bool(names) and ASEG.fullmatch(names[0]) is not None and any(parse_structure(name) for name in names[1:])
+
+
 def _is_adni(names: Sequence[str]) -> bool:
     return "RID" in names and sum(name in ADNI_CODES for name in names) >= FEW
 
@@ -105,6 +114,7 @@ def _is_regions(names: Sequence[str]) -> bool:
 
 RECOGNISERS: dict[str, Callable[[Sequence[str]], bool]] = {
     "freesurfer": _is_freesurfer,
+    "aseg": _is_aseg,
     "adni": _is_adni,
     "ants": _is_ants,
     "enigma": _is_enigma,
@@ -114,7 +124,7 @@ RECOGNISERS: dict[str, Callable[[Sequence[str]], bool]] = {
 }
 """In the order in which they are tried."""
 FORMATS = ("auto", *RECOGNISERS)
-OF_REGIONS = ("freesurfer", "adni", "ants", "enigma", "regions")
+OF_REGIONS = ("freesurfer", "aseg", "adni", "ants", "enigma", "regions")
 """Formats that bring the features; beside them the other tables say who the rows are."""
 
 
@@ -135,6 +145,67 @@ def read_freesurfer(path: str, header: Sequence[str]) -> TablePart:
     return region_part(frame, path, "freesurfer", columns, ids, measure, atlas)
 
 
+def read_aseg(path: str, header: Sequence[str]) -> TablePart:
+    """asegstats2table: volumes of subcortical structures; the first column holds the ids."""
+    frame = read_table(path, header[0])
+    columns = {name: structure for name in header[1:] if (structure := parse_structure(name)) is not None}
+    return region_part(frame, path, "aseg", columns, frame.pop(header[0]).rename("id"), "volume")
+
+
+def check_measures(measures: Sequence[str] | None) -> list[str] | None:
+    """Names of measures that we know, as a list; None stays None."""
+    if measures is None:
+        return None
+    known = list(dict.fromkeys(MEASURES.values()))
+    for measure in measures:
+        check_choice("measures=", measure, known)
+    if not measures:
+        raise InputError("measures names no measure: give at least one, such as measures='thickness'.")
+    return list(dict.fromkeys(measures))
+
+
+def with_measures(part: TablePart, measures: Sequence[str]) -> list[TablePart]:
+    """Cut a table of regions into one part per measure that was asked for; "volume" has the subcortical ones, too.
+
+    None where it has no such measure. Columns whose measure the table does not say count as thickness.
+    """
+    below = {n: s for n in part.facts.columns if (s := parse_structure(n)) is not None} if "volume" in measures else {}
+    volumes = read_columns(part.facts[list(below)], part.path, NOT_DROPPABLE)
+    regions = {name: parse_region(name) for name in part.features.columns}
+    measure_of = {n: part.measure or (r.measure if r is not None else "") or "thickness" for n, r in regions.items()}
+    foreign = [name for name, measure in measure_of.items() if measure not in measures]
+    said = [f"Of {part.path!r} {some(foreign)} were left out: another measure than those asked for."] if foreign else []
+    whole = replace(
+        part,
+        ids=pd.Series(range(1, len(part.features) + 1)).astype(str) if part.ids is None else part.ids,
+        facts=part.facts.drop(columns=list(below)),
+        notes=(*part.notes, *said),
+        complaints=(*part.complaints, *volumes.complaints),
+    )
+    parts = list[TablePart]()
+    for measure in measures:
+        names = {n: n if r is None else r.name for n, r in regions.items() if measure_of[n] == measure}
+        features = part.features[list(names)].rename(columns=names)
+        original = {new: part.original_names[old] for old, new in names.items()}
+        if measure == "volume":
+            features = features.join(volumes.values.rename(columns=below))
+            original |= {new: old for old, new in below.items()}
+        if features.shape[1]:
+            own = replace(whole, features=features, measure=measure, original_names=original)
+            parts.append(replace(own, facts=own.facts[[]], notes=(), complaints=()) if parts else own)
+    return parts
+
+
+def hint_at_volumes(part: TablePart) -> TablePart:
+    """Say that a table has volumes of subcortical structures, which are features when asked for."""
+    below = [name for name in part.facts.columns if parse_structure(str(name)) is not None]
+    if not below:
+        return part
+    return part.noting(
+        f"Volumes of {part.path!r} below the cortex ({some(below)}) are features with measures=['volume']."
+    )
+
+
 def read_ants(path: str, header: Sequence[str], id_column: str | None = None, text: Collection[str] = ()) -> TablePart:
     """ANTs: a region file of one subject (Mean_<label>), or a table of Mindboggle labels in words."""
     if any(ROI_MEAN.fullmatch(name) for name in header):
@@ -149,11 +220,18 @@ def _read_roi_file(path: str) -> TablePart:
     labels = {name: int(found[1]) for name in frame.columns if (found := ROI_MEAN.fullmatch(name))}
     columns = {name: LABELS[label] for name, label in labels.items() if label in LABELS}
     scan = re.sub(r"_roi_thickness$", "", Path(path).stem)
-    features, notes = numeric(frame[list(columns)], path, NOT_DROPPABLE)
+    features, notes, complaints = read_columns(frame[list(columns)], path, NOT_DROPPABLE)
     names = {new: old for old, new in columns.items()}
-    ids = pd.Series([scan])
     return TablePart(
-        path, "ants", ids, features.rename(columns=columns), frame[[]], names, tuple(notes), measure="thickness"
+        path,
+        "ants",
+        pd.Series([scan]),
+        features.rename(columns=columns),
+        frame[[]],
+        names,
+        tuple(notes),
+        measure="thickness",
+        complaints=tuple(complaints),
     )
 
 
@@ -206,11 +284,11 @@ def region_part(
         )
     totals = [name for name in frame.columns if name not in columns and is_total(name)]
     rest = [name for name in frame.columns if name not in columns and name not in totals]
-    features, notes = numeric(frame[list(columns)], path, NOT_DROPPABLE)
+    features, notes, complaints = read_columns(frame[list(columns)], path, NOT_DROPPABLE)
     notes += frame.attrs.get("notes", [])
     if totals:
         notes.append(f"Totals of {path!r} are no features and were left out: {some(totals)}.")
-    strangers = [name for name in rest if looks_like_region(name)]
+    strangers = [name for name in rest if looks_like_region(name) and parse_structure(name) is None]
     if strangers:
         notes.append(
             f"Of {path!r} {some(strangers)} {'are' if len(strangers) > 1 else 'is'} named like a region, but like none "
@@ -227,6 +305,7 @@ def region_part(
         tuple(notes),
         measure=measure,
         atlas=atlas,
+        complaints=tuple(complaints),
     )
 
 
@@ -238,7 +317,7 @@ def join_hemispheres(parts: Sequence[TablePart]) -> TablePart:
             if mine != other:
                 raise InputError(
                     f"{parts[0].path!r} and {part.path!r} differ in their {what} ({mine!r} and {other!r}): left and "
-                    "right must be of one kind; load the kinds one by one."
+                    "right must be of one kind; load the kinds one by one, or name both measures with measures=."
                 )
     seen: dict[str, TablePart] = {}
     for part in parts:

@@ -12,8 +12,8 @@ from precisionnet.datasets.dataset import Dataset
 from precisionnet.datasets.neuro.formats import RECOGNISERS, expect
 from precisionnet.datasets.roles import AUTO, ColumnRoles
 from precisionnet.datasets.table_files import DELIMITED, read_header
-from precisionnet.datasets.tables import Paths, flatten, load_regions, load_table
-from precisionnet.errors import InputError
+from precisionnet.datasets.tables import Paths, flatten, load_table, read_region_tables
+from precisionnet.errors import InputError, refuse_all
 
 People = str | Path | pd.DataFrame | None
 
@@ -290,7 +290,9 @@ def _load(
     headers = {path: read_header(path) for path in flatten(_unfold(tables, format))}
     for path, header in headers.items():
         expect(format, header, path)
-    return load_regions(headers, dict.fromkeys(headers, format), roles, id, participants, adni)
+    data, complaints = read_region_tables(headers, dict.fromkeys(headers, format), roles, id, participants, adni)
+    refuse_all(complaints)
+    return data
 
 
 def _unfold(tables: Sequence[Paths], format: str) -> list[Paths]:

@@ -70,6 +70,21 @@ ADNI_CODES = {
 """Columns of ADNI's UCSF FreeSurfer table that hold a thickness."""
 
 
+SUBCORTICAL = """
+    Lateral-Ventricle Inf-Lat-Vent Cerebellum-White-Matter Cerebellum-Cortex Thalamus Caudate Putamen Pallidum
+    Hippocampus Amygdala Accumbens-area VentralDC vessel choroid-plexus
+""".split()  # noqa: SIM905 - a list this long is easier read as text
+"""FreeSurfer's aseg, structures of each hemisphere."""
+MIDLINE = """
+    3rd-Ventricle 4th-Ventricle 5th-Ventricle Brain-Stem CSF Optic-Chiasm
+    CC_Posterior CC_Mid_Posterior CC_Central CC_Mid_Anterior CC_Anterior
+""".split()  # noqa: SIM905 - as above
+"""Structures of aseg that are there once."""
+_ENIGMA = {"thal": "Thalamus", "caud": "Caudate", "put": "Putamen", "pal": "Pallidum", "hippo": "Hippocampus",
+           "amyg": "Amygdala", "accumb": "Accumbens-area", "latvent": "Lateral-Ventricle"}  # fmt: skip
+"""ENIGMA's names for them, after L or R."""
+
+
 class Region(NamedTuple):
     """What a column's name says."""
 
@@ -105,6 +120,9 @@ def _key(name: str) -> str:
 
 
 _REGIONS = {_key(region): region for region in [*DESIKAN, *DESTRIEUX]}
+_STRUCTURES = {_key(name): name.lower().replace("_", "-") for name in SUBCORTICAL}
+_STRUCTURES |= {"thalamusproper": "thalamus", "accumbens": "accumbens-area"}
+_MIDLINE = {_key(name): name.lower().replace("_", "-") for name in MIDLINE}
 _TOTALS = re.compile(
     r"(?:l|r|lh|rh|left|right|mean|total)*(?:"
     r"meanthickness(?:thickness)?|thickness|thickavg|surfarea|whitesurfarea(?:area)?|whitesurfareavolume|"
@@ -132,6 +150,23 @@ def parse_region(name: str) -> Region | None:
         return None
     known = _REGIONS.get(_key(region))
     return None if known is None else Region(SIDES[side.lower()], known, measure)
+
+
+def parse_structure(name: str) -> str | None:
+    """The one name of a subcortical structure, such as lh_hippocampus or brain-stem; None for any other name."""
+    if len(name) > LONGEST:
+        return None
+    name = re.sub(rf"{_BREAK}(?:volume|vol)$", "", name.strip(), flags=re.IGNORECASE)
+    if _key(name) in _MIDLINE:
+        return _MIDLINE[_key(name)]
+    if (found := re.fullmatch(r"([LR])([a-z]+)", name, re.IGNORECASE)) and found[2].lower() in _ENIGMA:
+        return f"{SIDES[found[1].lower()]}_{_ENIGMA[found[2].lower()].lower()}"
+    found = _SIDE_FIRST.fullmatch(name) or _SIDE_LAST.fullmatch(name)
+    if found is None:
+        return None
+    side, rest = (found[1], found[2]) if found[1].lower() in SIDES else (found[2], found[1])
+    known = _STRUCTURES.get(_key(rest))
+    return None if known is None else f"{SIDES[side.lower()]}_{known}"
 
 
 def is_total(name: str) -> bool:
@@ -179,10 +214,15 @@ def reduce_regions(names: Mapping[str, str], regions: str) -> dict[str, str]:
         return dict(names)
     inside, outside = set(DKT), set(NOT_IN_DKT)
     found = {column: parse_region(column) or parse_region(name) for column, name in names.items()}
-    foreign = [c for c, r in found.items() if r is None or (r.region not in inside and r.region not in outside)]
+    below = {column for column in names if parse_structure(column) is not None}
+    foreign = [c for c, r in found.items() if c not in below and (r is None or r.region not in inside | outside)]
     if foreign:
         raise InputError(
             f"regions='dkt62' needs the Desikan-Killiany atlas, and column {some(foreign)} is of another: use "
             "regions='all'."
         )
-    return {column: name for column, name in names.items() if (r := found[column]) is not None and r.region in inside}
+    return {
+        column: name
+        for column, name in names.items()
+        if column in below or ((r := found[column]) is not None and r.region in inside)
+    }

@@ -1,0 +1,1 @@
+"""What each convention that the paper leaves open is worth."""

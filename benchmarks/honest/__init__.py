@@ -1,0 +1,1 @@
+"""How honest the tests of a fit are, and what happens on rows of another place."""

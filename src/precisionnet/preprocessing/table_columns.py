@@ -1,0 +1,369 @@
+"""How one column of a table becomes columns of numbers ("nodes"), learned from the training rows alone.
+
+    number     itself; the median where it is missing
+    boolean    0 or 1 (true and false, yes and no, in a few languages)
+    ordinal    0, 1, 2, ... (an ordered pandas category, or words of a known scale: mild, moderate, severe)
+    date       years, as a decimal number
+    category   one column of 0 and 1 per level but the most frequent one
+
+Levels of fewer than 1 % of the rows (or of three rows), and those beyond the thirty most frequent, are one level
+together: a column that is 1 in so few rows is ten standard deviations and more away from its mean there. A level that
+no training row had counts as that level of rare ones; where there is none, it has the training rows' mean in every
+column, which says nothing about the row. A column that more than 1 % of the training rows miss has one more column that
+says where.
+
+A column of text with about as many values as rows names the rows, or is free text: it is left out.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from precisionnet.errors import InputError, shown
+from precisionnet.linalg import weighted_median
+from precisionnet.types import BoolArray, FloatArray
+
+ColumnKind = Literal["number", "boolean", "ordinal", "date", "category", "left out"]
+KINDS = get_args(ColumnKind)
+FEWEST_ROWS, FEWEST_SHARE = 3, 0.01
+"""Rows, and share of all rows, that a level of its own needs."""
+MOST_LEVELS = 30
+INDICATOR_SHARE = 0.01
+"""Share of missing training rows above which a column says where a value is missing."""
+ID_LEVELS, ID_SHARE = 20, 0.5
+"""Text with more different values than these, in number and as a share of the rows, names rows."""
+MISSING, OTHER = "(missing)", "(other)"
+YES_NO = tuple(
+    tuple(pair.split())
+    for pair in ("no yes", "n y", "false true", "f t", "nein ja", "non oui", "no si", "no sí", "nej ja", "nee ja")
+)
+"""Words for 0 and 1, whatever their case."""
+SCALES = tuple(
+    tuple(scale.split())
+    for scale in (
+        "none mild moderate severe",
+        "absent mild moderate severe",
+        "normal mild moderate severe",
+        "low medium high",
+        "low moderate high",
+        "small medium large",
+        "never rarely sometimes often always",
+        "poor fair good excellent",
+        "i ii iii iv v",
+        "first second third fourth",
+        "1st 2nd 3rd 4th",
+    )
+)
+"""Words that have an order, whatever their case; three of them make a column ordinal."""
+DAYS_A_YEAR = 365.25
+
+
+@dataclass(frozen=True)
+class EncodedColumn:
+    """How one column becomes nodes.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    kind : {"number", "boolean", "ordinal", "date", "category", "left out"}
+        What it holds.
+    levels : tuple of str, default=()
+        Of a category the levels with a node, of a boolean the words for 0 and 1, of an ordinal all in their order.
+    reference : str, default=""
+        Level of a category that has no node: the most frequent one.
+    other : bool, default=False
+        Whether the rare levels of a category have a node together.
+    rare : tuple of str, default=()
+        These levels.
+    middle : tuple of float, default=()
+        What stands for a missing value, or for an unseen level: one number per node but the indicator.
+    indicator : bool, default=False
+        Whether a node says where the value is missing.
+    reason : str, default=""
+        Why a column is left out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> column = EncodedColumn.fit(pd.Series(["f", "m", "f", "m", "f", "m", "f"], name="sex"))
+    >>> column.kind, column.node_names, column.encode(pd.Series(["m", "f", "x"])).ravel().round(2).tolist()
+    ('category', ['sex=m'], [1.0, 0.0, 0.43])
+    """
+
+    name: str
+    kind: ColumnKind
+    levels: tuple[str, ...] = ()
+    reference: str = ""
+    other: bool = False
+    rare: tuple[str, ...] = ()
+    middle: tuple[float, ...] = ()
+    indicator: bool = False
+    reason: str = ""
+
+    @classmethod
+    def fit(
+        cls, column: pd.Series[Any], weight: FloatArray | None = None, *, indicator_share: float = 0.01
+    ) -> EncodedColumn:
+        """Learn a column from training rows.
+
+        Parameters
+        ----------
+        column : pandas.Series
+            Training rows.
+        weight : ndarray of shape (n_rows,), optional
+            How often each row counts.
+        indicator_share : float, default=0.01
+            Share of missing rows above which a node says where.
+
+        Returns
+        -------
+        EncodedColumn
+            How it becomes nodes.
+        """
+        name = str(column.name)
+        weight = np.ones(len(column)) if weight is None else weight
+        kind, levels = _kind(column)
+        values = texts(column) if kind == "category" else _numbers(column, name, kind, levels)
+        known = values.notna().to_numpy()
+        if not known.any():
+            return cls(name, "left out", reason="it has no value")
+        indicator = float(weight[~known].sum()) > indicator_share * float(weight.sum())
+        if kind == "category":
+            return _fit_levels(name, values[known], weight[known], indicator)
+        middle = weighted_median(values[known].to_numpy(dtype=np.float64), weight[known])
+        return cls(name, kind, levels, middle=(middle,), indicator=indicator)
+
+    @property
+    def node_names(self) -> list[str]:
+        """Names of the nodes."""
+        if self.kind == "left out":
+            return []
+        names = [self.name]
+        if self.kind == "category":
+            names = [f"{self.name}={level}" for level in (*self.levels, *([OTHER] if self.other else []))]
+        return [*names, f"{self.name}={MISSING}"] if self.indicator else names
+
+    def encode(self, column: pd.Series[Any]) -> FloatArray:
+        """Return the nodes of rows.
+
+        Parameters
+        ----------
+        column : pandas.Series
+            Rows, of the kind of the training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_nodes)
+            Finite wherever the column is.
+        """
+        if self.kind == "left out":
+            return np.empty((len(column), 0))
+        if self.kind == "category":
+            values = texts(column)
+            missing = values.isna().to_numpy()
+            nodes = self._level_nodes(values, missing)
+        else:
+            numbers = _numbers(column, self.name, self.kind, self.levels).to_numpy(dtype=np.float64)
+            missing = np.isnan(numbers) & ~self._is_unseen(column)
+            nodes = np.where(np.isnan(numbers), self.middle[0], numbers)[:, None]
+        return np.column_stack([nodes, missing]) if self.indicator else nodes
+
+    def _level_nodes(self, values: pd.Series[Any], missing: BoolArray) -> FloatArray:
+        """Ones where a row has the node's level; the training rows' mean where its level says nothing."""
+        place = pd.Index([self.reference, *self.levels]).get_indexer(pd.Index(values)) - 1
+        known = place >= -1
+        if self.other:
+            place = np.where(known | missing, place, len(self.levels))
+            known = place >= -1
+        nodes = np.tile(np.array(self.middle), (len(values), 1))
+        nodes[known | (missing & self.indicator)] = 0.0
+        rows = np.flatnonzero(place >= 0)
+        nodes[rows, place[rows]] = 1.0
+        return nodes
+
+    def unseen(self, column: pd.Series[Any]) -> list[str]:
+        """Name the levels that no training row had.
+
+        Parameters
+        ----------
+        column : pandas.Series
+            Rows.
+
+        Returns
+        -------
+        list of str
+            The levels, sorted.
+        """
+        unknown = self._is_unseen(column)
+        return sorted(set(texts(column)[unknown]))
+
+    def _is_unseen(self, column: pd.Series[Any]) -> Any:
+        if self.kind not in ("boolean", "ordinal", "category"):
+            return np.zeros(len(column), dtype=bool)
+        values = texts(column)
+        if self.kind == "category":
+            return (values.notna() & ~values.isin([*self.levels, self.reference, *self.rare])).to_numpy()
+        return (values.notna() & ~values.str.casefold().isin([level.casefold() for level in self.levels])).to_numpy()
+
+    def to_document(self) -> dict[str, Any]:
+        """Return it in JSON's types.
+
+        Returns
+        -------
+        dict
+            Every field by its name.
+        """
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_document(cls, said: Any) -> EncodedColumn:
+        """Read what ``to_document`` wrote; whatever it cannot have written is a ValueError.
+
+        Parameters
+        ----------
+        said : dict
+            A document.
+
+        Returns
+        -------
+        EncodedColumn
+            The column.
+        """
+        if not isinstance(said, dict) or set(said) != {field.name for field in fields(cls)}:
+            raise ValueError("a column of the encoder has other fields")
+        lists = {name: tuple(said[name]) for name in ("levels", "rare", "middle") if isinstance(said[name], list)}
+        column = cls(**said | lists)
+        texts_fine = all(
+            isinstance(text, str)
+            for text in (column.name, column.reference, column.reason, *column.levels, *column.rare)
+        )
+        numbers_fine = all(type(number) is float and math.isfinite(number) for number in column.middle)
+        switches_fine = isinstance(column.other, bool) and isinstance(column.indicator, bool)
+        fine = len(lists) == 3 and column.kind in KINDS and texts_fine and numbers_fine and switches_fine
+        if not fine or len(set(column.levels)) < len(column.levels) or len(column.middle) != column._n_values():
+            raise ValueError("a column of the encoder contradicts itself")
+        return column
+
+    def _n_values(self) -> int:
+        """Nodes beside the indicator."""
+        return len(self.node_names) - int(self.indicator and self.kind != "left out")
+
+
+def is_label_column(column: pd.Series[Any]) -> bool:
+    """Whether a column holds something other than numbers: text, categories, dates, or true and false with gaps."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return False
+    return _kind(column)[0] != "number"
+
+
+def needs_encoder(X: pd.DataFrame, missing: str) -> bool:
+    """Whether a table has labels, or gaps that ``missing="indicator"`` is to say; else each column is a node."""
+    labels = any(is_label_column(column) for _, column in X.items())
+    return labels or (missing == "indicator" and bool((X.isna().mean() > INDICATOR_SHARE).any()))
+
+
+def texts(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Levels as text, NaN where missing: 3.0 is '3', blanks around a word do not count."""
+
+    def text(cell: Any) -> Any:
+        if isinstance(cell, str):
+            return cell.strip() or np.nan
+        if pd.isna(cell):
+            return np.nan
+        return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+
+    return pd.Series([text(cell) for cell in column], index=column.index, dtype=object)
+
+
+def _kind(column: pd.Series[Any]) -> tuple[ColumnKind, tuple[str, ...]]:
+    """What a column holds, and the words of a boolean or ordinal one."""
+    dtype = column.dtype
+    if dtype.kind == "c" or pd.api.types.is_timedelta64_dtype(dtype):
+        raise InputError(f"Column {shown(str(column.name))} holds {dtype} values: give numbers, text or dates.")
+    if pd.api.types.is_bool_dtype(dtype) and not isinstance(dtype, pd.CategoricalDtype):
+        return "boolean", ("False", "True")
+    if isinstance(dtype, pd.CategoricalDtype):
+        ordered = bool(dtype.ordered)
+        return ("ordinal", tuple(texts(pd.Series(dtype.categories)))) if ordered else ("category", ())
+    if pd.api.types.is_datetime64_any_dtype(dtype) or isinstance(dtype, pd.PeriodDtype):
+        return "date", ()
+    if pd.api.types.is_numeric_dtype(dtype):
+        return "number", ()
+    known = column.dropna()
+    if len(known) and all(isinstance(cell, bool | np.bool_) for cell in known):
+        return "boolean", ("False", "True")
+    if len(known) and all(isinstance(cell, datetime.date | np.datetime64) for cell in known):
+        return "date", ()
+    if not pd.to_numeric(known, errors="coerce").isna().any():
+        return "number", ()
+    return _words(texts(known).dropna())
+
+
+def _words(levels: pd.Series[Any]) -> tuple[ColumnKind, tuple[str, ...]]:
+    lowered = set(levels.str.casefold())
+    pair = next((pair for pair in YES_NO if lowered == set(pair)), None)
+    if pair is not None:
+        return "boolean", pair
+    scale = next((scale for scale in SCALES if lowered <= set(scale)), None) if len(lowered) >= 3 else None
+    return ("category", ()) if scale is None else ("ordinal", tuple(word for word in scale if word in lowered))
+
+
+def _numbers(column: pd.Series[Any], name: str, kind: ColumnKind, levels: Sequence[str]) -> pd.Series[Any]:
+    """A column of any kind but category as numbers, NaN where missing or, of words, not among the levels."""
+    if kind == "date":
+        return _years(column, name)
+    if kind == "number":
+        numbers = pd.to_numeric(column.astype(object), errors="coerce").astype(np.float64)
+        bad = numbers.isna() & column.notna()
+        if bad.any():
+            raise InputError(
+                f"Column {shown(name)} held numbers in fit and holds {shown(str(column[bad].iloc[0]))} now: correct it."
+            )
+        return numbers
+    places = {level.casefold(): float(i) for i, level in enumerate(levels)}
+    return texts(column).map(lambda word: places.get(word.casefold(), np.nan) if isinstance(word, str) else np.nan)
+
+
+def _years(column: pd.Series[Any], name: str) -> pd.Series[Any]:
+    if isinstance(column.dtype, pd.PeriodDtype):
+        column = column.dt.to_timestamp()
+    elif pd.api.types.is_numeric_dtype(column.dtype) and column.notna().any():
+        raise InputError(f"Column {shown(name)} held dates in fit and holds numbers now: correct it.")
+    times = pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
+    bad = times.isna() & column.notna()
+    if bad.any():
+        raise InputError(
+            f"Column {shown(name)} held dates in fit and holds {shown(str(column[bad].iloc[0]))} now: write dates as "
+            "2024-03-02."
+        )
+    days = (times - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)
+    return 1970.0 + days.astype(np.float64) / DAYS_A_YEAR
+
+
+def _fit_levels(name: str, levels: pd.Series[Any], weight: FloatArray, indicator: bool) -> EncodedColumn:
+    """Learn which levels of a category have a node."""
+    counts = pd.Series(weight, index=levels.to_numpy()).groupby(level=0).sum()
+    total = float(counts.sum())
+    if len(counts) > max(ID_LEVELS, ID_SHARE * total):
+        reason = f"{len(counts)} different values in {total:g} rows: an id, or free text"
+        return EncodedColumn(name, "left out", reason=reason)
+    ordered = sorted(counts.index, key=lambda level: (-counts[level], level))
+    fewest = max(FEWEST_ROWS, FEWEST_SHARE * total)
+    kept = [level for level in ordered if counts[level] >= fewest][:MOST_LEVELS]
+    rare = tuple(sorted(set(ordered) - set(kept)))
+    pooled = float(counts[list(rare)].sum())
+    other = bool(kept) and pooled >= fewest
+    reference, own = (kept[0], tuple(kept[1:])) if kept else ("", ())
+    if not own and not other and not indicator:
+        few = f"none of its {len(rare)} values stands in {fewest:g} rows or more"
+        return EncodedColumn(name, "left out", reason=few if rare else "it is constant")
+    shares = [float(counts[level]) / total for level in own] + ([pooled / total] if other else [])
+    return EncodedColumn(name, "category", own, reference, other, rare, tuple(shares), indicator)
