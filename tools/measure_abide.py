@@ -3,7 +3,7 @@
     make results        (needs PRECISIONNET_DATA; about five minutes on one core)
 
 Each split holds out a fifth of the rows; the networks set a quarter of the rest aside to choose their epoch (60/20/20).
-Nothing is tuned. Writes results/abide_defaults.csv, which README.md quotes.
+Nothing is tuned. Writes results/abide_defaults.csv, which docs/results.md quotes.
 """
 
 import time

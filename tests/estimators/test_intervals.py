@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tracemalloc
 from dataclasses import dataclass
 
@@ -273,7 +274,7 @@ def test_an_unfitted_model_says_so(gaussian):
         PNNRegressor().predict_interval(gaussian.X)
 
 
-def test_an_interval_without_a_possible_target_keeps_its_width():
+def test_an_interval_without_a_possible_target_keeps_half_its_width():
     calibration = Calibration(
         fold=np.zeros(40, dtype=np.intp),
         residual=np.linspace(0.1, 2.0, 40),
@@ -285,4 +286,24 @@ def test_an_interval_without_a_possible_target_keeps_its_width():
     near, far = calibration.interval(np.array([[0.5, -200.0]]), 0.9)
     assert near[0] == 0.0 < near[1]
     assert far[0] == 0.0
-    assert far[1] == pytest.approx(2 * (near[1] - 0.5))
+    assert far[1] == pytest.approx(near[1] - 0.5)
+
+
+def test_more_coverage_is_never_a_shorter_interval():
+    rng = np.random.default_rng(0)
+    calibration = Calibration(
+        fold=np.arange(60) % 3,
+        residual=rng.exponential(size=60),
+        weight=np.ones(60),
+        spread=np.ones(60),
+        model=None,
+        limits=(0.0, 1.0),
+    )
+    predictions = np.linspace(-4.0, 5.0, 200) + rng.normal(scale=0.1, size=(3, 200))
+    found = [calibration.interval(predictions, coverage) for coverage in np.linspace(0.5, 0.98, 25)]
+    for inner, outer in itertools.pairwise(found):
+        assert (outer[:, 0] <= inner[:, 0]).all()
+        assert (outer[:, 1] >= inner[:, 1]).all()
+    assert min(one.min() for one in found) == 0.0
+    assert max(one.max() for one in found) == 1.0
+    assert (found[-1][:, 1] > found[-1][:, 0]).all()

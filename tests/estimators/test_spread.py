@@ -149,7 +149,7 @@ def test_ends_stay_within_what_the_target_can_be():
     fold, ones = np.arange(40) % 4, np.ones(40)
     predictions = np.tile([-9.0, 0.5, 1.0], (4, 1))
     made = Calibration(fold, 0.75 * ones, ones, ones, None, (0.0, 1.0)).interval(predictions, 0.9)
-    np.testing.assert_allclose(made, [[0.0, 1.0], [0.0, 1.0], [0.25, 1.0]])
+    np.testing.assert_allclose(made, [[0.0, 0.75], [0.0, 1.0], [0.25, 1.0]])
 
 
 @pytest.fixture(scope="module")

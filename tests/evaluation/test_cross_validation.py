@@ -190,3 +190,19 @@ def test_noise_is_rarely_called_better_than_guessing():
         noise = pd.Series(np.random.default_rng(100 + seed).normal(size=100), name="y")
         called += measure(replace(data, y=noise), "regression", FAST | {"max_epochs": 10}, seed=seed).beats_guessing
     assert called <= 6
+
+
+def test_an_index_that_repeats_is_an_id_and_never_split_between_folds():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(np.repeat(rng.normal(size=(30, 4)), 2, axis=0), index=np.repeat(np.arange(30), 2))
+    y = pd.Series(np.repeat(rng.normal(size=30), 2), index=X.index, name="y")
+    result = measure(Dataset(X.rename(columns=str), y), "regression", FAST)
+    folds = pd.Series(result.folds.fold).groupby(np.repeat(np.arange(30), 2)).nunique()
+    assert (folds == 1).all()
+
+
+def test_one_block_of_time_has_no_interval_and_no_verdict_on_guessing():
+    when = pd.Series(np.arange(80), name="year")
+    data = table(n=80)
+    result = measure(data, "regression", FAST, folds=time_folds(data, when, "regression", n_folds=1))
+    assert result.beats_guessing is None

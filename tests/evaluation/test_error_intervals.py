@@ -51,3 +51,14 @@ def test_all_right_is_no_certainty():
 def test_one_cluster_has_no_interval():
     assert np.isnan(mean_interval([1.0, 2.0], ["a", "a"]).low)
     assert np.isnan(share_interval([True, False], ["a", "a"]).low)
+
+
+@pytest.mark.parametrize("sizes", [[100, 60, 20, 10, 5], [150, 10, 10, 10, 10, 10], [184, 101, 57] + [36] * 17])
+def test_clusters_of_unequal_size_do_not_make_it_too_short(sizes):
+    rng = np.random.default_rng(3)
+    cluster, held = np.repeat(np.arange(len(sizes)), sizes), []
+    for _ in range(600):
+        losses = 0.5 * rng.normal(size=len(sizes))[cluster] + rng.normal(size=len(cluster))
+        _, low, high = mean_interval(losses, cluster)
+        held.append(low <= 0.0 <= high)
+    assert np.mean(held) > 0.92

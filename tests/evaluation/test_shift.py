@@ -214,3 +214,30 @@ class TestMixedTables:
         model = PNNRegressor(n_members=2, max_epochs=2, random_state=0).fit(X, y.rename("y"))
         shift = compare_rows(model, X)
         assert (shift.shifted, shift.size, len(shift.columns)) == (False, 0.0, 0)
+
+
+@pytest.mark.parametrize("rows", [4, 200])
+def test_a_column_around_zero_that_moves_is_in_no_other_unit(rows):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(150, 6)), columns=list("abcdef"))
+    model = PNNRegressor(max_epochs=1, n_members=2, random_state=0).fit(X, X["a"] + 5.0)
+    for factor in range(2, 12):
+        moved = compare_rows(model, pd.DataFrame(rng.normal(size=(rows, 6)) + factor, columns=list("abcdef")))
+        assert not moved.other_unit.any()
+    assert moved.shifted
+
+
+def test_corrected_predictions_stay_within_what_the_target_can_be():
+    rng = np.random.default_rng(0)
+    predicted = rng.uniform(20.0, 60.0, 40)
+    correction = recalibrate(predicted, predicted - 15.0 + rng.normal(size=40), limits=(0.0, np.inf))
+    assert correction.apply([5.0]).tolist() == [0.0]
+    low, high = correction.interval([5.0], 0.9)[0]
+    assert low == 0.0 < high
+
+
+def test_a_correction_that_turns_predictions_around_is_refused():
+    with pytest.raises(InputError, match="falls where predictions rise"):
+        recalibrate(np.arange(30.0), -np.arange(30.0) + np.random.default_rng(0).normal(size=30))
+    with pytest.raises(InputError, match="missing or infinite"):
+        recalibrate(np.arange(30.0), np.full(30, np.nan))

@@ -92,3 +92,16 @@ def test_reach_counts_as_conformal_prediction_does(rng):
     assert fitted.reach(0.9)[0] == fitted.sizes[0][int(np.ceil(0.9 * 51)) - 1]
     with pytest.raises(InputError, match="need 99 rows outside each fold, and there are 50"):
         fitted.reach(0.99)
+
+
+def test_rows_of_one_person_count_as_one_for_the_error_of_the_slope(rng):
+    n, held = 60, {True: 0, False: 0}
+    person = np.repeat(np.arange(n), 4)
+    for _ in range(200):
+        age = rng.uniform(20, 80, n)[person]
+        prediction = 10 + 0.6 * age + rng.normal(scale=8.0, size=n)[person] + rng.normal(size=4 * n)
+        for by_person in held:
+            found = fit_correction("scaled", prediction, age, person if by_person else None)
+            held[by_person] += abs(found.slope - 0.6) < 1.96 * found.slope_error
+    assert held[True] >= 0.9 * 200
+    assert held[False] < 0.8 * 200

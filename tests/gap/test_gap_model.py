@@ -211,3 +211,17 @@ def test_bad_parameters(drawn, ridge):
             GapModel(ridge, **parameters).fit(drawn.X, drawn.age)
     with pytest.raises(InputError, match="index of X in another order"):
         GapModel(ridge).fit(drawn.X, drawn.age[::-1])
+
+
+def test_the_fold_of_a_new_row_depends_on_its_values_alone(drawn, ridge):
+    whole = drawn.X.round()
+    model = GapModel(ridge, random_state=0).fit(whole, drawn.age)
+    dealt = model.deal(whole)
+    np.testing.assert_array_equal(model.deal(whole.astype(int)), dealt)
+    np.testing.assert_array_equal(model.deal(whole[whole.columns[::-1]]), dealt)
+
+
+def test_missing_people_are_refused(drawn, ridge):
+    groups = [None, *range(len(drawn.age) - 1)]
+    with pytest.raises(InputError, match="missing entries"):
+        GapModel(ridge).fit(drawn.X, drawn.age, groups=groups)

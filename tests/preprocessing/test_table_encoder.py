@@ -192,3 +192,11 @@ def test_a_table_of_nothing_is_refused(mixed):
         TableEncoder().fit(pd.DataFrame({"a": [1j, 2j]}))
     with pytest.raises(InputError, match="indicator_share"):
         TableEncoder(-1).fit(mixed)
+
+
+def test_blank_cells_among_numbers_are_gaps():
+    frame = pd.DataFrame({"x": ["1", "2.5", " ", "4"] * 10, "z": np.arange(40.0)})
+    encoder = TableEncoder().fit(frame)
+    column = next(one for one in encoder.columns_ if one.name == "x")
+    assert column.kind == "number"
+    assert len(encoder.transform(frame)) == 40

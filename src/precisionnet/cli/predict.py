@@ -115,16 +115,19 @@ def _correction(model: Any, asked: PredictRequest) -> Recalibration:
     if moved.shifted:
         console.warn(f"Of the labelled rows: {moved.sentence()} Check their units: they must be those of the new rows.")
     known = np.flatnonzero(data.y.notna())
-    return recalibrate(model.predict(data.X.iloc[known]), data.y.iloc[known])
+    limits = model.calibration_.limits if model.calibration_ is not None else (-np.inf, np.inf)
+    return recalibrate(model.predict(data.X.iloc[known]), data.y.iloc[known], limits=limits)
 
 
 def _unseen_levels(model: Any, X: pd.DataFrame) -> list[str]:
     """One sentence per column with levels that the model never saw."""
     if model.encoder_ is None:
         return []
+    counted_as_rare = {column.name for column in model.encoder_.columns_ if column.other}
+    instead = {True: "it counts as one of the rare levels", False: "the training rows' mean stands in"}
     return [
         f"Column {shown(name)} has {'a level' if len(levels) == 1 else f'{len(levels)} levels'} that no training row "
-        f"had ({some(levels)}): it says nothing about the prediction of those rows."
+        f"had ({some(levels)}): {instead[name in counted_as_rare]} for those rows."
         for name, levels in model.encoder_.unseen_levels(X).items()
     ]
 

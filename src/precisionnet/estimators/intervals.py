@@ -97,7 +97,7 @@ class Calibration:
             assert columns is not None
             spread = self.model.at(predictions, columns)
         ends = [-self._reach(-predictions, spread, count), self._reach(predictions, spread, count)]
-        return _within(np.column_stack(ends), self.limits)
+        return keep_within(np.column_stack(ends), self.limits)
 
     def _reach(self, predictions: FloatArray, spread: FloatArray, count: float) -> FloatArray:
         """For each row the smallest value up to which the weights of mu_k(i)(x) + s_k(i)(x) R_i add up to ``count``.
@@ -170,16 +170,17 @@ def target_limits(y: FloatArray) -> tuple[float, float]:
     return least, most
 
 
-def _within(ends: FloatArray, limits: tuple[float, float]) -> FloatArray:
-    """Keep intervals within what the target can be.
+def keep_within(ends: FloatArray, limits: tuple[float, float]) -> FloatArray:
+    """Keep intervals within what the target can be, and no shorter than half of what they were.
 
-    An interval that holds no possible target belongs to a row far from all others: it moves to the nearest possible
-    values with its width, instead of shrinking to a point that would look certain.
+    Without the second an interval of a row far from all others, which holds hardly a possible target, would shrink to
+    a point that looks certain. Both ends move with the interval's: a larger coverage never has a smaller interval.
     """
     low, high = limits
     lower, upper = ends.T
-    moved = np.where(upper <= low, low - lower, np.where(lower >= high, high - upper, 0.0))
-    return np.clip(ends + moved[:, None], low, high)
+    half = (upper - lower) / 2.0
+    ends = np.column_stack([np.minimum(lower, high - half), np.maximum(upper, low + half)])
+    return np.clip(ends, low, high)
 
 
 def refuse_coverage(coverage: float) -> None:

@@ -27,7 +27,7 @@ from precisionnet.errors import PrecisionNetWarning, shown
 from precisionnet.estimators import PNNClassifier, PNNRegressor
 from precisionnet.evaluation.baselines import predict_rows, tuned_baseline
 from precisionnet.evaluation.error_intervals import Estimate, mean_interval, share_interval
-from precisionnet.evaluation.folds import Folds, people_folds, people_of
+from precisionnet.evaluation.folds import Folds, people_folds, people_of, repeated_people
 from precisionnet.evaluation.methods import GROUP_GUESS, LINEAR, TRIVIAL
 from precisionnet.evaluation.metrics import score
 from precisionnet.evaluation.protocol import target_of
@@ -123,9 +123,10 @@ class Measured:
         return min(guesses, key=lambda name: self.gains[name].value)
 
     @property
-    def beats_guessing(self) -> bool:
-        """Whether the network is better than the best guess, more than chance explains."""
-        return self.gains[self.best_guess].low > 0.0
+    def beats_guessing(self) -> bool | None:
+        """Whether the network is better than the best guess, more than chance explains; None without an interval."""
+        low = self.gains[self.best_guess].low
+        return None if np.isnan(low) else bool(low > 0.0)
 
 
 def measure(
@@ -208,7 +209,7 @@ def measure(
 def _fitted(data: Dataset, task: TaskName, parameters: dict[str, Any], seed: int, callbacks: Sequence[Callback]) -> Any:
     model = (PNNRegressor if task == "regression" else PNNClassifier)(**parameters, random_state=seed)
     model.set_params(callbacks=list(callbacks))
-    return model.fit(data.X, data.y, groups=data.groups).set_params(callbacks=None)
+    return model.fit(data.X, data.y, groups=repeated_people(data)).set_params(callbacks=None)
 
 
 def _left_out_by_networks(model: Any, data: Dataset, task: TaskName) -> tuple[Folds, Predictions] | None:

@@ -133,7 +133,7 @@ def group_folds(data: Dataset, groups: pd.Series[Any], task: TaskName, n_folds: 
     """Divide whole groups into folds of about as many rows.
 
     The largest group goes first, each to the fold with the fewest rows. The rows of a person who stands in
-    several groups are predicted, but no fit learns from them.
+    several groups are predicted; the fit that predicts one of them learns from none.
 
     Parameters
     ----------
@@ -265,6 +265,12 @@ def _dates(text: pd.Series[Any]) -> pd.Series[Any]:
 def people_of(data: Dataset) -> Any:
     """Return whose row each row is, as text: its group, or its id."""
     return np.asarray(data.X.index if data.groups is None else data.groups).astype(str)
+
+
+def repeated_people(data: Dataset) -> Any:
+    """Return whose row each row is where people or ids repeat, else None."""
+    people = people_of(data)
+    return people if data.groups is not None or len(np.unique(people)) < len(people) else None
 
 
 def _refuse_small(data: Dataset, folds: Folds, task: TaskName, parameter: str) -> None:

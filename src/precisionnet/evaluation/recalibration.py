@@ -19,7 +19,7 @@ import numpy as np
 from scipy import stats
 
 from precisionnet.errors import InputError
-from precisionnet.estimators.intervals import refuse_coverage
+from precisionnet.estimators.intervals import keep_within, refuse_coverage
 from precisionnet.evaluation.error_intervals import Estimate, mean_interval
 from precisionnet.types import FloatArray
 
@@ -43,6 +43,8 @@ class Recalibration:
         Mean of prediction minus target on the labelled rows before the correction, with its 95 % interval.
     errors : ndarray of shape (n_labelled,)
         Target minus corrected prediction of each labelled row, by a correction that was learned without it.
+    limits : (float, float), default=(-inf, inf)
+        What the target can be at least and at most; corrected predictions and intervals stay within.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class Recalibration:
     slope: float
     bias: Estimate
     errors: FloatArray
+    limits: tuple[float, float] = (-math.inf, math.inf)
 
     def apply(self, predicted: Any) -> FloatArray:
         """Correct predictions.
@@ -71,7 +74,7 @@ class Recalibration:
         ndarray of shape (n_rows,)
             Corrected.
         """
-        return self.offset + self.slope * np.asarray(predicted, dtype=float)
+        return np.clip(self._moved(predicted), *self.limits)
 
     def interval(self, predicted: Any, coverage: float) -> FloatArray:
         """Return the ends of intervals around corrected predictions.
@@ -97,10 +100,13 @@ class Recalibration:
                 f"rows of the new place, and there are {n}: bring more, or ask for less coverage."
             )
         half = float(np.sort(np.abs(self.errors))[rank - 1])
-        return np.add.outer(self.apply(predicted), np.array([-half, half]))
+        return keep_within(np.add.outer(self._moved(predicted), np.array([-half, half])), self.limits)
+
+    def _moved(self, predicted: Any) -> FloatArray:
+        return self.offset + self.slope * np.asarray(predicted, dtype=float)
 
 
-def recalibrate(predicted: Any, y: Any) -> Recalibration:
+def recalibrate(predicted: Any, y: Any, *, limits: tuple[float, float] = (-math.inf, math.inf)) -> Recalibration:
     """Learn a correction from labelled rows.
 
     Parameters
@@ -109,6 +115,8 @@ def recalibrate(predicted: Any, y: Any) -> Recalibration:
         Predictions of a model.
     y : array-like of shape (n_labelled,)
         The rows' targets.
+    limits : (float, float), default=(-inf, inf)
+        What the target can be at least and at most: ``model.calibration_.limits``.
 
     Returns
     -------
@@ -126,6 +134,8 @@ def recalibrate(predicted: Any, y: Any) -> Recalibration:
     """
     predicted, y = np.asarray(predicted, dtype=float), np.asarray(y, dtype=float)
     n = len(y)
+    if not (np.isfinite(predicted).all() and np.isfinite(y).all()):
+        raise InputError("Labelled rows have a missing or infinite target or prediction: leave those rows out.")
     if n < FEWEST_ROWS:
         raise InputError(
             f"{n} labelled row{'' if n == 1 else 's'} cannot correct a model: at least {FEWEST_ROWS} with a known "
@@ -134,14 +144,19 @@ def recalibrate(predicted: Any, y: Any) -> Recalibration:
     residual = y - predicted
     errors = (residual - residual.mean()) * n / (n - 1)  # without the row itself
     bias = Estimate(*(-residual.mean(), *sorted(-end for end in mean_interval(residual, np.arange(n))[1:])))
-    offset = Recalibration(float(residual.mean()), 1.0, bias, errors)
+    offset = Recalibration(float(residual.mean()), 1.0, bias, errors, limits)
     if n < FEWEST_FOR_LINE or np.ptp(predicted) == 0.0:
         return offset
     found = stats.linregress(predicted, residual)
     if found.pvalue >= CHANCE:
         return offset
     slope = 1.0 + float(found.slope)
+    if slope <= 0.0:
+        raise InputError(
+            f"On the {n} labelled rows the target falls where predictions rise (slope {slope:.2g}): no correction "
+            "makes such a model useful; check their targets and units, or fit a model on rows of that place."
+        )
     centred = predicted - predicted.mean()
     leverage = 1.0 / n + centred**2 / (centred @ centred)
     line_errors = (y - y.mean() - slope * centred) / (1.0 - leverage)
-    return Recalibration(float(y.mean() - slope * predicted.mean()), slope, bias, line_errors)
+    return Recalibration(float(y.mean() - slope * predicted.mean()), slope, bias, line_errors, limits)

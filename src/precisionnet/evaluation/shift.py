@@ -1,6 +1,7 @@
 """Whether new rows are like those that a model learned from, and how far they are off where they are not.
 
-- **Units**: a column whose median is about 10, 100, ... or 2.54 times what it was, and far out of its range.
+- **Units**: a column whose median and spread are about 10, 100, ... or 2.54 times what they were, and far out of its
+  range.
 - **Means**: the root mean square of the columns' mean differences, in standard deviations of the training rows. Without
   a shift its square is (1/m + 1/n) times a weighted mean of chi-square variables, m new and n training rows, whose
   weights are the eigenvalues of the columns' correlations; by Satterthwaite it is taken for one chi-square variable.
@@ -41,6 +42,8 @@ FACTORS = {10.0**k: 1.25 for k in (-6, -3, -2, -1, 1, 2, 3, 6)} | dict.fromkeys(
 """Factors between units in use, and how near to them a ratio has to be."""
 MOST_ROWS = 20_000
 """Rows that are looked at; of a longer table as many are taken, evenly spaced."""
+ROWS_FOR_SPREAD = 8
+"""From so many rows on their spread has to have the factor, too."""
 UNIT_Z = 3.0
 """How far out a column is, in standard deviations, where its unit is another one."""
 
@@ -203,7 +206,7 @@ def compare_rows(model: Any, X: pd.DataFrame) -> Shift:
             "new": raw_mean + z.mean(axis=0) * raw_deviation,
             "shift": z.mean(axis=0),
             "spread": z.std(axis=0) if m > 1 else np.nan,
-            "factor": _factors(np.median(z, axis=0), raw_mean, raw_deviation),
+            "factor": _factors(z, raw_mean, raw_deviation),
         }
     )
     expected = np.sqrt(1.0 / m + 1.0 / n)
@@ -248,12 +251,20 @@ def _far_rows(fitted: Any, centred: FloatArray, covariance: FloatArray, n: int) 
     return found > known[FAR_PERCENT], found > EXTREME * known[-1]
 
 
-def _factors(median: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
-    """Return the factor between units of each column; NaN where a column is in its range or near no factor."""
+def _factors(z: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+    """Return the factor between units of each column; NaN where a column is in its range or near no factor.
+
+    Another unit multiplies the spread as well, which decides where there are rows enough to see it. With fewer only
+    columns are judged whose mean is far from zero: else any shift of the mean is a large factor.
+    """
+    median = np.median(z, axis=0)
     with np.errstate(all="ignore"):
         ratio = (mean + median * deviation) / mean
+        far_from_zero = np.abs(mean) > deviation
+    spread = z.std(axis=0) if len(z) >= ROWS_FOR_SPREAD else None
     found: FloatArray = np.full(len(mean), np.nan)
     for factor, within in FACTORS.items():
         near = (np.abs(median) > UNIT_Z) & (ratio > factor / within) & (ratio < factor * within)
+        near &= far_from_zero if spread is None else (spread > factor / 2.0) & (spread < factor * 2.0)
         found[near] = factor
     return found

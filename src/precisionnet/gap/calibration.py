@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from scipy import stats
@@ -38,11 +40,16 @@ def calibration_table(gaps: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def age_correlations(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Correlations with the target, with Fisher's interval, of the rows learned from and of the others."""
+def age_correlations(gaps: pd.DataFrame, people: pd.Series[Any] | None = None) -> pd.DataFrame:
+    """Correlations with the target, with Fisher's interval, of the rows learned from and of the others.
+
+    Where people have several rows, people are counted: rows of one person say much the same.
+    """
     lines = []
+    whose = np.arange(len(gaps)) if people is None else people.astype(str).to_numpy()
     for learned, rows in gaps.groupby("learned_from", sort=False):
-        reach = stats.norm.ppf(0.5 + LEVEL / 2) / np.sqrt(len(rows) - 3)
+        n_people = len(np.unique(whose[(gaps["learned_from"] == learned).to_numpy()]))
+        reach = stats.norm.ppf(0.5 + LEVEL / 2) / np.sqrt(max(n_people - 3, 1))
         for kind, name in GAP_COLUMNS.items():
             if rows[name].notna().all() and rows["true"].min() < rows["true"].max():
                 r = float(np.corrcoef(rows[name], rows["true"])[0, 1])

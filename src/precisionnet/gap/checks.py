@@ -105,6 +105,12 @@ def target_complaints(y: pd.Series[Any]) -> list[str]:
 
 def group_complaints(labels: pd.Series[Any] | None, controls: Any, groups: pd.Series[Any] | None, n: int) -> list[str]:
     """Say what is wrong with groups and controls: none of them, too few, people in several groups."""
+    if groups is not None and groups.isna().any():
+        first = int(np.flatnonzero(groups.isna().to_numpy())[0]) + 1
+        return [
+            f"Whose row it is is missing in {int(groups.isna().sum())} of {n} rows (row {first} is the first): fill "
+            "groups= in, or leave them out with complete_rows=True."
+        ]
     whose, people = ("rows", n) if groups is None else ("people", groups.nunique())
     if labels is None:
         wrong = (

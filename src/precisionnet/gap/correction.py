@@ -28,8 +28,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from precisionnet.errors import InputError
 from precisionnet.types import FloatArray, IndexArray
@@ -131,7 +133,7 @@ class Correction:
         return usual
 
 
-def fit_correction(kind: str, prediction: FloatArray, age: FloatArray) -> Correction:
+def fit_correction(kind: str, prediction: FloatArray, age: FloatArray, people: Any = None) -> Correction:
     """Fit a correction to out-of-fold predictions of controls; it is refused where it would divide by nearly nothing.
 
     Parameters
@@ -140,12 +142,14 @@ def fit_correction(kind: str, prediction: FloatArray, age: FloatArray) -> Correc
         How the bias is taken out; "none" is never refused.
     prediction, age : ndarray of shape (n_rows,)
         Out-of-fold predictions, and the truth.
+    people : array-like of shape (n_rows,), optional
+        Whose row it is: rows of one person are not independent, which the standard error of b allows for.
     """
     centred = age - age.mean()
     slope = float(centred @ prediction / (centred @ centred))
     intercept = float(prediction.mean() - slope * age.mean())
     left = prediction - intercept - slope * age
-    error = math.sqrt(float(left @ left) / (len(age) - 2) / float(centred @ centred))
+    error = _slope_error(centred, left, people)
     if kind != NONE and slope < max(LEAST_SLOPE, LEAST_STANDARD_ERRORS * error):
         raise InputError(
             f"Out of fold the predictions hardly rise with the target (slope {slope:.3f}, standard error {error:.3f}, "
@@ -164,6 +168,17 @@ def fit_correction(kind: str, prediction: FloatArray, age: FloatArray) -> Correc
                 f"{slopes[flattest]:.3f}): the smooth correction would divide by that slope; use correction='scaled'."
             )
     return Correction(kind, intercept, slope, error, len(age), spline, weights)
+
+
+def _slope_error(centred: FloatArray, left: FloatArray, people: Any) -> float:
+    """Return the standard error of b; with people, the jackknife's over them."""
+    size = float(centred @ centred)
+    if people is None:
+        return math.sqrt(float(left @ left) / (len(left) - 2) / size)
+    person = pd.factorize(pd.Series(list(people), dtype=object))[0]
+    n_people = int(person.max()) + 1
+    moved = np.bincount(person, weights=centred * left) / (size - np.bincount(person, weights=centred**2))
+    return math.sqrt((1.0 - 1.0 / n_people) * float(moved @ moved))
 
 
 @dataclass(frozen=True)
@@ -205,12 +220,15 @@ class CrossFitted:
         return np.array(found)
 
 
-def cross_fit(kind: str, prediction: FloatArray, age: FloatArray, fold: IndexArray, n_folds: int) -> CrossFitted:
+def cross_fit(
+    kind: str, prediction: FloatArray, age: FloatArray, fold: IndexArray, n_folds: int, people: Any = None
+) -> CrossFitted:
     """Fit one correction per fold, on the out-of-fold predictions of the other folds."""
     corrections, sizes = [], []
+    whose = None if people is None else np.array(list(people), dtype=object)
     for k in range(n_folds):
         others = fold != k
-        correction = fit_correction(kind, prediction[others], age[others])
+        correction = fit_correction(kind, prediction[others], age[others], None if whose is None else whose[others])
         corrections.append(correction)
         sizes.append(np.sort(np.abs(correction.gap(prediction[others], age[others]))))
     return CrossFitted(tuple(corrections), tuple(sizes))

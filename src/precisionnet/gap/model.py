@@ -130,6 +130,8 @@ class GapModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         check_choice("correction", self.correction, KINDS)
         age = checked_target(y, X)
         metadata = self._metadata(len(age), groups=groups, site=site, covariates=covariates)
+        if groups is not None and pd.isna(pd.Series(list(groups), dtype=object)).any():
+            raise InputError("groups has missing entries: say whose row each one is, or leave those rows out.")
         people = len(age) if groups is None else len(set(groups))
         if people < max(FEWEST_PEOPLE, 2 * self.n_folds):
             raise InputError(
@@ -148,9 +150,9 @@ class GapModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             held_out = np.flatnonzero(fold == k)
             prediction[held_out] = predict_with(regressors[k], X, held_out, metadata)
             tell(k + 1, self.n_folds)
-        fitted = cross_fit(self.correction, prediction, age, fold, self.n_folds)
-        self._plain_ = cross_fit(NONE, prediction, age, fold, self.n_folds)
-        whole = fit_correction(self.correction, prediction, age)
+        fitted = cross_fit(self.correction, prediction, age, fold, self.n_folds, groups)
+        self._plain_ = cross_fit(NONE, prediction, age, fold, self.n_folds, groups)
+        whole = fit_correction(self.correction, prediction, age, groups)
         self.slope_, self.slope_error_ = whole.slope, whole.slope_error
         self.oof_prediction_, self.fold_, self.regressors_ = prediction, fold, regressors
         self.oof_gap_ = prediction - age
@@ -178,6 +180,9 @@ class GapModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             A checksum of the row's values, or of the person: the same whatever rows stand beside it.
         """
         check_is_fitted(self, "corrections_")
+        names = getattr(self, "feature_names_in_", None)
+        if groups is None and names is not None and isinstance(X, pd.DataFrame) and set(X.columns) == set(names):
+            X = X[list(names)]
         return dealt_folds(X, self.n_folds, groups)
 
     def predict(self, X: Any, groups: Any = None, *, site: Any = None, covariates: Any = None) -> FloatArray:

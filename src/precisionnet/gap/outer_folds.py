@@ -69,6 +69,14 @@ def dealt_folds(X: Any, n_folds: int, groups: Any = None) -> IndexArray:
         labels = np.array([str(label) for label in groups], dtype=object)
         return np.asarray(pd.util.hash_array(labels) % np.uint64(n_folds), dtype=int)
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    # The same number has one checksum, whether its column holds whole numbers or not, and 0.0 is -0.0.
+    columns = [
+        frame.iloc[:, place].astype(np.float64) + 0.0
+        if pd.api.types.is_numeric_dtype(frame.dtypes.iloc[place])
+        else frame.iloc[:, place]
+        for place in range(frame.shape[1])
+    ]
+    frame = pd.concat(columns, axis=1)
     return np.asarray(pd.util.hash_pandas_object(frame, index=False).to_numpy() % np.uint64(n_folds), dtype=int)
 
 

@@ -235,7 +235,7 @@ def gap_study(
         theirs = _taken(metadata, others)
         fold[others] = model.deal(rows.iloc[others], theirs["groups"])
         prediction[others] = model.predict(rows.iloc[others], **theirs)
-    kinds, notes = _corrections(prediction[at], age[at], fold[at], n_folds)
+    kinds, notes = _corrections(prediction[at], age[at], fold[at], n_folds, _taken(metadata, at)["groups"])
     gaps = _gap_table(frame.index, kinds, prediction, fold, given)
     compared = regions = pd.DataFrame()
     if given.labels is not None:
@@ -255,7 +255,7 @@ def gap_study(
             "Everybody was learned from, patients included: what they have in common is partly learned as normal, and "
             "differences are understated."
         )
-    correlations = age_correlations(gaps)
+    correlations = age_correlations(gaps, given.groups)
     apart = correlations[(correlations["rows"] != LEARNED) & (correlations["kind"] == "scaled")]
     for r, low, high in apart[["r", "low", "high"]].to_numpy():
         if low > 0.0 or high < 0.0:
@@ -319,13 +319,13 @@ def _prepared(X: pd.DataFrame, given: Given, *, combat: bool, regressor: Any, se
 
 
 def _corrections(
-    prediction: FloatArray, age: FloatArray, fold: IndexArray, n_folds: int
+    prediction: FloatArray, age: FloatArray, fold: IndexArray, n_folds: int, people: Any
 ) -> tuple[dict[str, CrossFitted], list[str]]:
     """Return every kind of gap; the smooth one may be impossible where the scaled one is not."""
     kinds, notes = {}, list[str]()
     for kind in (NONE, *KINDS):
         try:
-            kinds[kind] = cross_fit(kind, prediction, age, fold, n_folds)
+            kinds[kind] = cross_fit(kind, prediction, age, fold, n_folds, people)
         except InputError as error:
             if kind != "smooth":
                 raise

@@ -297,7 +297,7 @@ def _kind(column: pd.Series[Any]) -> tuple[ColumnKind, tuple[str, ...]]:
         return "date", ()
     if pd.api.types.is_numeric_dtype(dtype):
         return "number", ()
-    known = column.dropna()
+    known = column[texts(column).notna()]  # blanks are gaps
     if len(known) and all(isinstance(cell, bool | np.bool_) for cell in known):
         return "boolean", ("False", "True")
     if len(known) and all(isinstance(cell, datetime.date | np.datetime64) for cell in known):
@@ -322,7 +322,7 @@ def _numbers(column: pd.Series[Any], name: str, kind: ColumnKind, levels: Sequen
         return _years(column, name)
     if kind == "number":
         numbers = pd.to_numeric(column.astype(object), errors="coerce").astype(np.float64)
-        bad = numbers.isna() & column.notna()
+        bad = numbers.isna() & texts(column).notna()
         if bad.any():
             raise InputError(
                 f"Column {shown(name)} held numbers in fit and holds {shown(str(column[bad].iloc[0]))} now: correct it."
@@ -363,7 +363,7 @@ def _fit_levels(name: str, levels: pd.Series[Any], weight: FloatArray, indicator
     other = bool(kept) and pooled >= fewest
     reference, own = (kept[0], tuple(kept[1:])) if kept else ("", ())
     if not own and not other and not indicator:
-        few = f"none of its {len(rare)} values stands in {fewest:g} rows or more"
+        few = f"none of its {len(rare)} values has a weight of {fewest:g} rows or more"
         return EncodedColumn(name, "left out", reason=few if rare else "it is constant")
     shares = [float(counts[level]) / total for level in own] + ([pooled / total] if other else [])
     return EncodedColumn(name, "category", own, reference, other, rare, tuple(shares), indicator)

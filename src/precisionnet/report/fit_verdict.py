@@ -6,7 +6,8 @@ import numpy as np
 
 from precisionnet.errors import shown
 from precisionnet.evaluation import METRIC_LABELS, Measured
-from precisionnet.evaluation.methods import GROUP_GUESS, LINEAR
+from precisionnet.evaluation.error_intervals import mean_interval
+from precisionnet.evaluation.methods import GROUP_GUESS, LINEAR, TRIVIAL
 from precisionnet.evaluation.metrics import decimals_of, score_text
 
 NAMES = {
@@ -155,13 +156,13 @@ def score_lines(result: Measured) -> tuple[list[str], dict[str, list[str]]]:
 def _conclusion(result: Measured, guess: str, plain: str) -> str:
     if result.gains[guess].value <= 0.0:
         return f"That is no better than guessing {NAMES[guess]}: do not use this model."
-    if not result.beats_guessing:
+    if result.beats_guessing is False:
         return (
             f"That is no better than guessing {NAMES[guess]}, as far as these rows tell: the difference could be "
             "chance; bring more rows or other columns."
         )
     at_site = ""
-    if guess == GROUP_GUESS[result.task]:
+    if guess == GROUP_GUESS[result.task] and _better_guess(result):
         at_site = " The site alone tells something of the target: test it on sites that it has not seen."
     _, low, high = result.gains[plain]
     by = _margin(result, plain)
@@ -170,6 +171,16 @@ def _conclusion(result: Measured, guess: str, plain: str) -> str:
     if low <= 0.0 <= high:
         return f"That is as good as {NAMES[plain]}: {by}, a difference that could be chance.{at_site}"
     return f"That is {by}, more than chance explains.{at_site}"
+
+
+def _better_guess(result: Measured) -> bool:
+    """Whether the guess by site is better than that for all, more than chance explains."""
+    names = (TRIVIAL[result.task], GROUP_GUESS[result.task])
+    if result.task == "regression":
+        all_rows, by_site = (np.abs(result.y - result.predictions[name].predicted) for name in names)
+    else:
+        all_rows, by_site = ((result.y != result.predictions[name].predicted).astype(float) for name in names)
+    return bool(mean_interval(all_rows - by_site, result.folds.cluster[result.folds.tested]).low > 0.0)
 
 
 def _where(result: Measured) -> str:

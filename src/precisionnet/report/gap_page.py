@@ -47,7 +47,8 @@ GROUP_COLUMNS = {
 }
 REGION_COLUMNS = {
     "column": "The column; a covariate that is an input counts as one.",
-    "difference, low, high": "Its part in the adjusted difference of corrected gaps; all parts add up to it.",
+    "difference, low, high": "Its part in the adjusted difference of corrected gaps; all parts add up to it, but for "
+    "what folds' networks differ in at their base.",
     "p_value, q_value": "Permutation p-value, and the false discovery rate over all columns and pairs.",
 }
 
