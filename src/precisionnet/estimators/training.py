@@ -18,12 +18,10 @@ from precisionnet.estimators.combination import ALL_ROWS, kept_members, weights_
 from precisionnet.estimators.explanation import AROUND, TaskEffects, task_effects
 from precisionnet.estimators.fitted import Fitted, OutOfFold, training_device
 from precisionnet.estimators.intervals import calibrate
-from precisionnet.estimators.linear_members import linear_members
-from precisionnet.estimators.member_networks import NetworkFactory, new_network
-from precisionnet.estimators.preparation import TrainingData
+from precisionnet.estimators.networks import NetworkFactory, linear_members, new_network
+from precisionnet.estimators.preparation import TrainingData, learned_target
 from precisionnet.estimators.reference import reference_of
 from precisionnet.estimators.rows import FEWEST_FOLDS, Table, left_out_rows
-from precisionnet.estimators.target_scale import learned_target
 from precisionnet.estimators.targets import NumberTarget, learns_logarithm
 from precisionnet.joint.algorithm1 import Algorithm1, Schedule
 from precisionnet.joint.monotone import Monotone
@@ -82,7 +80,8 @@ class TrainingRun:
         paused: bool = True,
     ) -> None:
         self._settings, self._network, self._carried, self._n_jobs = settings, network, carried, n_jobs
-        _refuse_other_rows((data, *others), settings, resume)
+        if others:
+            _refuse_other_rows((data, *others), settings, resume)
         self._sizes = data.training.X.shape[1], data.target.n_outputs
         self._dtype, self._device = getattr(torch, settings.dtype), training_device(settings.device)
         self.n_threads = 1
@@ -103,7 +102,8 @@ class TrainingRun:
         else:
             resume = None
         self._folds = self._deal_folds(data, resume) if settings.recipe == "standard" else ()
-        self._data = data = replace(data, target=learned_target(data, self._folds, settings, resume))
+        before = None if resume is None else resume.target
+        self._data = data = replace(data, target=learned_target(data, self._folds, settings, before))
         self._targets = (data, *others)
         with limited_threads(self.n_threads):
             problem = self._problem()
