@@ -15,7 +15,7 @@ from precisionnet import PNNClassifier, PNNRegressor, load
 from precisionnet.errors import InputError
 from precisionnet.estimators import training
 from precisionnet.estimators.combination import LEAST_WEIGHT, _lowest_loss, kind_weights
-from precisionnet.estimators.linear_members import RIDGE_PENALTIES, linear_members
+from precisionnet.estimators.networks import RIDGE_PENALTIES, linear_members
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.targets import ClassTarget, NumberTarget
 from precisionnet.kinds import FEW_ROWS, SEVERAL, TRIED_FROM

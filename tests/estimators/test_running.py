@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from joblib import parallel_config
 from sklearn.base import clone
 
 from precisionnet import PNNClassifier, PNNRegressor
@@ -52,6 +53,24 @@ def test_workers_do_not_change_a_bit(gaussian, classes, kind):
     assert alone.history_.equals(spread.history_)
     assert rows == list(alone.history_["epoch"])
     np.testing.assert_array_equal(alone.precision_, spread.precision_)
+    np.testing.assert_array_equal(alone.predict(gaussian.X), spread.predict(gaussian.X))
+
+
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+def test_workers_do_not_change_a_bit_of_several_kinds(gaussian, backend):
+    """Nobody watches: each stack is trained to the end in one task, and the folds' weights are found in workers."""
+    quick = QUICK["standard"] | {"readout": "several", "n_members": 4, "max_epochs": 5}
+    x = gaussian.X.to_numpy()
+    y = x[:, 0] * x[:, 1] + np.abs(x[:, 2])  # no linear network predicts it alone
+    alone = PNNRegressor(**quick).fit(gaussian.X, y)
+    with parallel_config(backend=backend):
+        spread = PNNRegressor(**quick, n_jobs=2).fit(gaussian.X, y)
+    assert len(alone.kind_weights_) > 1
+    assert alone.kind_weights_ == spread.kind_weights_
+    assert alone.history_.equals(spread.history_)
+    assert alone.best_epoch_ == spread.best_epoch_
+    np.testing.assert_array_equal(alone.precision_, spread.precision_)
+    np.testing.assert_array_equal(alone.oob_prediction_, spread.oob_prediction_)
     np.testing.assert_array_equal(alone.predict(gaussian.X), spread.predict(gaussian.X))
 
 

@@ -12,6 +12,7 @@ from joblib import parallel_config
 from precisionnet.errors import FitDivergedError
 from precisionnet.estimators.rows import FEWEST_FOLDS, Scaler, canonical, left_out_rows
 from precisionnet.estimators.targets import HUBER, LOSSES, NumberTarget
+from precisionnet.joint import standard
 from precisionnet.joint.matrices import MATRICES
 from precisionnet.joint.problem import start_of
 from precisionnet.joint.standard import STACKED, MemberStack, stacks_of
@@ -93,8 +94,9 @@ def backend(request):
     return request.param
 
 
+@pytest.mark.parametrize("watched", [True, False])
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
-def test_workers_change_no_bit(backend, sparse):
+def test_workers_change_no_bit(backend, sparse, watched):
     """Loky starts processes, which takes seconds; threads go through the same code."""
     problem = ensemble_problem(l1_penalty=0.25)
     members, plan = members_of(problem, 6), replace(PLAN, sparse=sparse, max_epochs=6)
@@ -102,7 +104,7 @@ def test_workers_change_no_bit(backend, sparse):
     with limited_threads(1):  # as every fit with this recipe does
         alone = trained(problem, plan=plan, members=members)
         with parallel_config(backend=backend):
-            policy = recipe(problem, plan=plan, members=members, n_jobs=2)
+            policy = recipe(problem, plan=plan, members=members, n_jobs=2, watched=watched)
             shared = to_the_end(Trainer(policy, [seen.append]))
     assert shared.history == seen == alone.history
     assert shared.kept.epoch == alone.kept.epoch
@@ -111,8 +113,9 @@ def test_workers_change_no_bit(backend, sparse):
         assert_same_member(shared.kept, i, alone.kept, i)
 
 
+@pytest.mark.parametrize("watched", [True, False])
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_workers_stop_where_one_process_does(monkeypatch, n_jobs):
+def test_workers_stop_where_one_process_does(monkeypatch, n_jobs, watched):
     """A fit that diverges, or that a callback ends, gives the same rows before, though workers run ahead."""
     problem, plan, seen = ensemble_problem(), replace(PLAN, max_epochs=9), []
     as_it_is = MemberStack.epoch
@@ -128,15 +131,61 @@ def test_workers_stop_where_one_process_does(monkeypatch, n_jobs):
             raise TimeoutError("long enough")
 
     with limited_threads(1), parallel_config(backend="threading"):
-        policy = recipe(problem, plan=plan, members=members_of(problem, 6), n_jobs=n_jobs)
+        policy = recipe(problem, plan=plan, members=members_of(problem, 6), n_jobs=n_jobs, watched=watched)
         with pytest.raises(TimeoutError, match="long enough"):
             to_the_end(Trainer(policy, [give_up]))
         assert seen == [1, 2, 3, 4, 5, 6, 7]
         monkeypatch.setattr(MemberStack, "epoch", failing)
-        policy = recipe(problem, plan=plan, members=members_of(problem, 6), n_jobs=n_jobs)
+        policy = recipe(problem, plan=plan, members=members_of(problem, 6), n_jobs=n_jobs, watched=watched)
         with pytest.raises(FitDivergedError, match="in epoch 6: theta became"):
             to_the_end(Trainer(policy, [give_up]))
     assert seen[7:] == [1, 2, 3, 4, 5]
+
+
+def test_a_worker_does_not_go_on_after_numbers_became_infinite(monkeypatch):
+    """One stack's loss is NaN from its third epoch on: the fit says so of that epoch, as one process does."""
+    problem, plan, run = ensemble_problem(), replace(PLAN, max_epochs=9), []
+    as_it_is = MemberStack.epoch
+
+    def diverging(self, problem, validation, plan, epoch):
+        done = as_it_is(self, problem, validation, plan, epoch)
+        if self.n_members == 2:
+            run.append(epoch)
+            done.row.update({"train_loss": np.nan, "objective": np.nan} if epoch >= 3 else {})
+        return done
+
+    monkeypatch.setattr(MemberStack, "epoch", diverging)
+    with limited_threads(1), parallel_config(backend="threading"):
+        for n_jobs in (None, 2):
+            policy = recipe(problem, plan=plan, members=members_of(problem, 6), n_jobs=n_jobs, watched=False)
+            with pytest.raises(FitDivergedError, match="in epoch 3: the task loss and the objective became"):
+                to_the_end(Trainer(policy))
+    assert run == [1, 2, 3, 1, 2, 3]
+
+
+def test_large_states_come_back_a_few_epochs_at_a_time(monkeypatch):
+    problem, plan, sent = ensemble_problem(), replace(PLAN, max_epochs=5), []
+    members = members_of(problem, 6)
+    in_worker = standard._epochs_in_worker
+
+    def watching(stack, problem, validation, plan, epochs):
+        sent.append((stack.n_members, list(epochs)))
+        return in_worker(stack, problem, validation, plan, epochs)
+
+    def states(watched):
+        policy = recipe(problem, plan=plan, members=members, n_jobs=2, watched=watched)
+        return to_the_end(Trainer(policy)).history
+
+    with limited_threads(1), parallel_config(backend="threading"):
+        known = trained(problem, plan=plan, members=members).history
+        monkeypatch.setattr(standard, "_epochs_in_worker", watching)
+        assert states(watched=False) == known
+        assert sorted(sent) == [(2, [1, 2, 3, 4, 5]), (4, [1, 2, 3, 4, 5])]
+        sent.clear()
+        size = sum(stack.state_bytes for stack in recipe(problem, plan=plan, members=members)._stacks)
+        monkeypatch.setattr(standard, "MOST_AHEAD", 2 * size)
+        assert states(watched=False) == known
+    assert sorted(sent) == [(n, part) for n in (2, 4) for part in ([1, 2], [3, 4], [5])]
 
 
 def test_members_differ_and_training_leaves_their_first_networks_alone():

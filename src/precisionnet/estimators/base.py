@@ -15,7 +15,7 @@ from torch import nn
 from precisionnet.errors import InputError, shown
 from precisionnet.estimators.attributes import FittedAttributes
 from precisionnet.estimators.fitted import Fitted
-from precisionnet.estimators.member_networks import NetworkFactory
+from precisionnet.estimators.networks import NetworkFactory
 from precisionnet.estimators.preparation import TrainingData, prepare
 from precisionnet.estimators.training import TrainingRun, train
 from precisionnet.joint import Callback, GlassoCache, HistoryRow

@@ -16,10 +16,12 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from joblib import Parallel, delayed
 from torch import Tensor
 
 from precisionnet.estimators.fitted import Fitted
-from precisionnet.types import FloatArray
+from precisionnet.threads import limited_threads
+from precisionnet.types import FloatArray, IndexArray
 
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(outputs, targets, weights of the rows) -> the mean loss."""
@@ -34,6 +36,30 @@ LEAST_WEIGHT = 0.1
 """A kind with less is dropped: it would cost more at prediction than it brings."""
 ROWS_PER_KIND = 10
 """Rows that count as much as the wish for equal weights, for each kind."""
+
+
+def weights_by_fold(
+    outputs: FloatArray, y: Tensor, weight: FloatArray, fold: IndexArray, loss: Loss, n_jobs: int | None = None
+) -> list[FloatArray]:
+    """Return the weights of kinds by all rows, then those by the rows outside each fold that there is.
+
+    Parameters
+    ----------
+    outputs, y, weight, loss
+        As in ``kind_weights``.
+    fold : ndarray of shape (n_rows,)
+        Fold of each row.
+    n_jobs : int, optional
+        Workers that share the folds.
+
+    Returns
+    -------
+    list of ndarray of shape (n_kinds,)
+        One more than there are folds.
+    """
+    parts = [np.arange(len(fold)), *(np.flatnonzero(fold != one) for one in np.unique(fold))]
+    work = (delayed(kind_weights)(outputs[:, rows], y[torch.from_numpy(rows)], weight[rows], loss) for rows in parts)
+    return list(Parallel(n_jobs=n_jobs if len(outputs) > 1 else None, max_nbytes=None)(work))
 
 
 def kind_weights(outputs: FloatArray, y: Tensor, weight: FloatArray, loss: Loss) -> FloatArray:
@@ -62,10 +88,11 @@ def kind_weights(outputs: FloatArray, y: Tensor, weight: FloatArray, loss: Loss)
     known, counts = torch.from_numpy(outputs[:, taken]), torch.from_numpy(weight[taken])
     y = y[torch.from_numpy(taken)]
     kept = np.arange(n_kinds)
-    found = _lowest_loss(known, y, counts, loss)
-    if (found < LEAST_WEIGHT).any():
-        kept = np.flatnonzero(found >= LEAST_WEIGHT)
-        found = _lowest_loss(known[torch.from_numpy(kept)], y, counts, loss)
+    with limited_threads(1):  # in a worker, too
+        found = _lowest_loss(known, y, counts, loss)
+        if (found < LEAST_WEIGHT).any():
+            kept = np.flatnonzero(found >= LEAST_WEIGHT)
+            found = _lowest_loss(known[torch.from_numpy(kept)], y, counts, loss)
     shrunk = ROWS_PER_KIND * len(kept) / (ROWS_PER_KIND * len(kept) + float(weight.sum()))
     result: FloatArray = np.zeros(n_kinds)
     result[kept] = (1.0 - shrunk) * found + shrunk / len(kept)

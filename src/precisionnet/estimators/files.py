@@ -21,7 +21,6 @@ from torch import Tensor
 
 from precisionnet.errors import InputError, ModelFileError, printable
 from precisionnet.estimators.base import BasePNN
-from precisionnet.estimators.member_networks import NetworkFactory
 from precisionnet.estimators.model_document import to_document
 from precisionnet.estimators.model_file import (
     AGAIN,
@@ -37,6 +36,7 @@ from precisionnet.estimators.model_file import (
     read_metadata,
 )
 from precisionnet.estimators.model_reader import OtherNetworkError, from_document
+from precisionnet.estimators.networks import NetworkFactory
 from precisionnet.outputs import refuse_foreign, whole_file
 
 

@@ -23,8 +23,8 @@ from precisionnet.estimators.combination import ALL_ROWS
 from precisionnet.estimators.fitted import Fitted, OutOfFold
 from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.labels import classes_in, ids_in, keys, require, text
-from precisionnet.estimators.member_networks import NetworkFactory, new_network
 from precisionnet.estimators.model_document import NOT_SAVED, SETTINGS, Document
+from precisionnet.estimators.networks import NetworkFactory, new_network
 from precisionnet.estimators.reference import N_QUANTILES, Reference
 from precisionnet.estimators.regressor import PNNRegressor
 from precisionnet.estimators.rows import Scaler

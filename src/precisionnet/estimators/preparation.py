@@ -5,11 +5,13 @@ Everything that a fit learns of the rows before training starts is here, and com
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, check_random_state, get_tags
 from sklearn.utils.validation import validate_data
@@ -28,6 +30,7 @@ from precisionnet.estimators.checks import (
     warn_about_left_out,
     warn_about_scale,
 )
+from precisionnet.estimators.networks import linear_members
 from precisionnet.estimators.rows import Scaler, Table, canonical, medians, moments, split_validation
 from precisionnet.estimators.targets import (
     ClassTarget,
@@ -35,12 +38,19 @@ from precisionnet.estimators.targets import (
     Target,
     class_numbers,
     classes_of,
+    learns_logarithm,
 )
 from precisionnet.linalg import LARGEST
 from precisionnet.parameters import Settings
 from precisionnet.precision import sample_covariance
+from precisionnet.preprocessing.table_columns import needs_encoder
 from precisionnet.preprocessing.table_encoder import TableEncoder, encoder_for
 from precisionnet.types import FloatArray, IndexArray, TaskName
+
+SKEWED = 1.0
+"""Skewness of a target from which on its logarithm is tried."""
+BETTER_BY = 0.05
+"""Share of the error that it has to save: networks bend by themselves, and gain less by it than linear ones do."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +101,9 @@ def prepare(
         raise InputError("X_val and y_val belong together: give both, or neither.")
     target_name = str(y.name) if isinstance(y, pd.Series) and y.name is not None else None
     row_ids = X.index.to_numpy() if isinstance(X, pd.DataFrame) else None
-    encoder = _encoder(X, settings, sample_weight)
-    if encoder is not None:  # learned from the rows given to fit; X_val is only encoded
+    encoder = None
+    if needs_encoder(X, settings.missing):  # learned from the rows given to fit; X_val is only encoded
+        encoder = _encoder(X, settings, sample_weight)
         X, X_val = encoder.transform(X), None if X_val is None else encoder.transform(X_val)
     # What scikit-learn's checks note the columns on: a fit that fails leaves nothing on the estimator.
     tags = get_tags(estimator)
@@ -155,15 +166,72 @@ def prepare(
     )
 
 
-def _encoder(X: Any, settings: Settings, sample_weight: Any) -> TableEncoder | None:
+def learned_target(
+    data: TrainingData, folds: Sequence[IndexArray], settings: Settings, before: Target | None = None
+) -> Target:
+    """Return whether networks learn the target or its logarithm.
+
+    Ages, prices and durations often grow by factors: the logarithm is nearer to a sum of what the columns contribute,
+    and its errors are more alike. With the absolute error nothing is lost by it, as the median of a logarithm is the
+    logarithm of the median. A target above zero that is skewed to the right is tried both ways by linear networks,
+    which takes milliseconds; the rows that these left out decide (``docs/decisions/0014-target-scale.md``).
+
+    Parameters
+    ----------
+    data : TrainingData
+        What training sees of the table.
+    folds : sequence of ndarray
+        Training rows that the networks of each fold leave out.
+    settings : Settings
+        With ``target_scale="auto"`` and members of several kinds there is a choice.
+    before : Target, optional
+        Of the model that training goes on from: its choice stays.
+
+    Returns
+    -------
+    Target
+        ``data.target``, or one that learns the logarithm.
+    """
+    target, rows = data.target, data.training
+    if not isinstance(target, NumberTarget) or settings.target_scale != "auto" or settings.readout != "several":
+        return target
+    if before is not None:
+        return NumberTarget.of(rows.y, rows.weight, settings, logarithm=learns_logarithm(before))
+    known = rows.y if data.validation is None else np.concatenate([rows.y, data.validation.y])
+    if not any(map(len, folds)) or known.min() <= 0.0 or _skewness(rows.y, rows.weight) < SKEWED:
+        return target
+    other = NumberTarget.of(rows.y, rows.weight, settings, logarithm=True)
+    x = data.scaler.transform(rows.X)
+    errors = [_linear_error(x, rows.y, rows.weight, folds, one) for one in (target, other)]
+    return other if errors[1] < (1.0 - BETTER_BY) * errors[0] else target
+
+
+def _skewness(y: FloatArray, weight: FloatArray) -> float:
+    centred = y - np.average(y, weights=weight)
+    spread = float(np.sqrt(np.average(centred**2, weights=weight)))
+    return float(np.average((centred / spread) ** 3, weights=weight)) if spread > 0.0 else 0.0
+
+
+def _linear_error(
+    x: FloatArray, y: FloatArray, weight: FloatArray, folds: Sequence[IndexArray], target: NumberTarget
+) -> float:
+    """Return the mean absolute error, in the target's units, of linear networks on the rows that they left out."""
+    networks = linear_members(x, y, weight, folds, target)
+    no_matrix = torch.zeros((x.shape[1], x.shape[1]), dtype=torch.float64)
+    predicted, left_out = np.empty(len(y)), np.concatenate(folds)
+    with torch.no_grad(), np.errstate(over="ignore"):
+        for network, fold in zip(networks, folds, strict=False):  # the last network has left nothing out
+            predicted[fold] = target.meaning(network(torch.from_numpy(x[fold]).unsqueeze(-1), no_matrix).numpy())
+    return float(np.average(np.abs(predicted - y)[left_out], weights=weight[left_out]))
+
+
+def _encoder(X: pd.DataFrame, settings: Settings, sample_weight: Any) -> TableEncoder:
     """Learn to encode the rows that have weight; weights that are no such thing are refused later."""
     weight = None if sample_weight is None else np.asarray(sample_weight)
-    n_rows = len(X) if hasattr(X, "__len__") else None
-    if weight is not None and (weight.shape != (n_rows,) or weight.dtype.kind not in "fiub"):
+    if weight is not None and (weight.shape != (len(X),) or weight.dtype.kind not in "fiub"):
         weight = None
     encoder = encoder_for(X, settings.missing, None if weight is None else weight.astype(np.float64))
-    if encoder is not None:
-        warn_about_left_out(encoder.left_out())
+    warn_about_left_out(encoder.left_out())
     return encoder
 
 

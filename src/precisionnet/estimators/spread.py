@@ -138,7 +138,7 @@ def fit_spread(
         losses = np.empty((int(others.sum()), MOST_STEPS + 1))
         for judge in with_rows[with_rows != index]:
             judged = fold == judge
-            losses[judged[others]] = _losses(without[index, judge].log_spread(terms[judged]), residual[judged])
+            losses[judged[others]] = without[index, judge].losses(terms[judged], residual[judged])
         chosen[index] = _steps(losses, weight[others])
     if 2 * sum(sure for _, sure in chosen.values()) <= len(with_rows):
         return None
@@ -167,10 +167,10 @@ class _Path:
     scale: FloatArray
     coefficients: FloatArray
 
-    def log_spread(self, terms: FloatArray) -> FloatArray:
-        """Return the logarithm of the spread, (n_rows, n_steps + 1)."""
-        made: FloatArray = self.level + ((terms[:, self.kept] - self.mean) / self.scale) @ self.coefficients.T
-        return made
+    def losses(self, terms: FloatArray, residual: FloatArray) -> FloatArray:
+        """Return what each row loses after each number of steps, (n_rows, n_steps + 1)."""
+        log_spread: FloatArray = self.level + ((terms[:, self.kept] - self.mean) / self.scale) @ self.coefficients.T
+        return residual[:, None] ** POWER * np.exp(-POWER * log_spread) / POWER + log_spread
 
     def slopes(self, n_terms: int) -> FloatArray:
         """Return the constant and the slopes after the last step: the mean logarithm is zero."""
@@ -203,11 +203,6 @@ def _boost(terms: FloatArray, residual: FloatArray, weight: FloatArray, n_steps:
         path[step, best] += change
         log_spread += change * standard[:, best]
     return _Path(level, kept, mean[kept], scale[kept], path)
-
-
-def _losses(log_spread: FloatArray, residual: FloatArray) -> FloatArray:
-    losses: FloatArray = residual[:, None] ** POWER * np.exp(-POWER * log_spread) / POWER + log_spread
-    return losses
 
 
 def _steps(losses: FloatArray, weight: FloatArray) -> tuple[int, bool]:

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -15,16 +14,14 @@ import pandas as pd
 import torch
 
 from precisionnet.errors import InputError, PrecisionNetWarning
-from precisionnet.estimators.combination import ALL_ROWS, kept_members, kind_weights
+from precisionnet.estimators.combination import ALL_ROWS, kept_members, weights_by_fold
 from precisionnet.estimators.explanation import AROUND, TaskEffects, task_effects
 from precisionnet.estimators.fitted import Fitted, OutOfFold, training_device
 from precisionnet.estimators.intervals import calibrate
-from precisionnet.estimators.linear_members import linear_members
-from precisionnet.estimators.member_networks import NetworkFactory, new_network
-from precisionnet.estimators.preparation import TrainingData
+from precisionnet.estimators.networks import NetworkFactory, linear_members, new_network
+from precisionnet.estimators.preparation import TrainingData, learned_target
 from precisionnet.estimators.reference import reference_of
 from precisionnet.estimators.rows import FEWEST_FOLDS, Table, left_out_rows
-from precisionnet.estimators.target_scale import learned_target
 from precisionnet.estimators.targets import NumberTarget, learns_logarithm
 from precisionnet.joint.algorithm1 import Algorithm1, Schedule
 from precisionnet.joint.monotone import Monotone
@@ -51,7 +48,7 @@ def train(
 
     ``resume`` is a model of the same shape whose networks and matrices training goes on from.
     """
-    run = TrainingRun(data, settings, network=network, callbacks=callbacks, n_jobs=n_jobs, resume=resume)
+    run = TrainingRun(data, settings, network=network, callbacks=callbacks, n_jobs=n_jobs, resume=resume, paused=False)
     with limited_threads(run.n_threads):
         while not run.trainer.done:
             run.trainer.advance()
@@ -63,7 +60,8 @@ class TrainingRun:
 
     ``cache`` is shared by runs on the same rows, so that they solve each graphical lasso once; ``keep`` says whether
     the best epoch or the last one is returned. ``carried`` are weights of a model of other columns, one state
-    dictionary per member: they stay as they are, and only matrices are learned.
+    dictionary per member: they stay as they are, and only matrices are learned. Where a run is not ``paused`` between
+    epochs and has no callbacks, workers train to the end at once.
     """
 
     def __init__(
@@ -79,9 +77,11 @@ class TrainingRun:
         keep: Literal["best", "last"] = "best",
         others: Sequence[TrainingData] = (),
         carried: Sequence[Tensors] = (),
+        paused: bool = True,
     ) -> None:
-        self._settings, self._network, self._carried = settings, network, carried
-        _refuse_other_rows((data, *others), settings, resume)
+        self._settings, self._network, self._carried, self._n_jobs = settings, network, carried, n_jobs
+        if others:
+            _refuse_other_rows((data, *others), settings, resume)
         self._sizes = data.training.X.shape[1], data.target.n_outputs
         self._dtype, self._device = getattr(torch, settings.dtype), training_device(settings.device)
         self.n_threads = 1
@@ -102,7 +102,8 @@ class TrainingRun:
         else:
             resume = None
         self._folds = self._deal_folds(data, resume) if settings.recipe == "standard" else ()
-        self._data = data = replace(data, target=learned_target(data, self._folds, settings, resume))
+        before = None if resume is None else resume.target
+        self._data = data = replace(data, target=learned_target(data, self._folds, settings, before))
         self._targets = (data, *others)
         with limited_threads(self.n_threads):
             problem = self._problem()
@@ -146,7 +147,17 @@ class TrainingRun:
                     given_up = self._given_up(problem, members, plan, start, n_jobs)
                     self._roster = [one for one in self._roster if one[0].name not in given_up]
                     members = [member for member in members if member.kind not in given_up]
-                policy = StandardRecipe(problem, settings.method, members, plan, start, validation, known, n_jobs)
+                policy = StandardRecipe(
+                    problem,
+                    settings.method,
+                    members,
+                    plan,
+                    start,
+                    validation,
+                    known,
+                    n_jobs,
+                    watched=paused or bool(callbacks),
+                )
             self.policy: Algorithm1 | StandardRecipe = policy
             """What an epoch does, with the problem and its state."""
             self.trainer = Trainer(policy, callbacks, "last" if others or settings.keep_epoch == "last" else keep)
@@ -323,15 +334,14 @@ class TrainingRun:
         """
         data, target = self._data, self._data.target
         rows, fold, outputs = self._unseen(fitted)
-        weigh = partial(kind_weights, loss=target.task_loss)
         y = target.tensor(rows.y)
-        weights = weigh(outputs, y, rows.weight)
+        weights, *elsewhere = weights_by_fold(outputs, y, rows.weight, fold, target.task_loss, self._n_jobs)
         fold_weights = np.tile(weights, (max(len(self._folds), 1), 1))
         output = np.empty(outputs.shape[1:])
-        for one in np.unique(fold):
-            here, others = fold == one, np.flatnonzero(fold != one)
-            fold_weights[one] = weigh(outputs[:, others], y[torch.from_numpy(others)], rows.weight[others])
-            output[here] = np.tensordot(fold_weights[one], outputs[:, here], axes=1)
+        for one, found in zip(np.unique(fold), elsewhere, strict=True):
+            here = fold == one
+            fold_weights[one] = found
+            output[here] = np.tensordot(found, outputs[:, here], axes=1)
         if self._settings.readout == "several":  # else members are alike, and count alike
             if self._weights_before:
                 kinds = dict.fromkeys(fitted.member_kinds)

@@ -134,7 +134,9 @@ def _on_learned_matrix(model: BasePNN, X: Any, y: Any) -> Fitted:
         data = prepare(model, "regression", settings, X, labels, random_state=model.random_state)
     data = replace(data, target=target, target_name=fitted.target_name)
     states = [dict(network.state_dict()) for network in fitted.networks]
-    run = TrainingRun(data, settings, callbacks=list(model.callbacks or ()), n_jobs=model.n_jobs, carried=states)
+    run = TrainingRun(
+        data, settings, callbacks=list(model.callbacks or ()), n_jobs=model.n_jobs, carried=states, paused=False
+    )
     with run.threads():
         while not run.done:
             run.advance()

@@ -64,8 +64,8 @@ class Fixed:
         """Take in a batch's gradient."""
 
     def snapshot(self) -> tuple[FloatArray, FloatArray]:
-        """Return theta and theta_task of every member."""
-        return self.theta.copy(), self.theta_task
+        """Return theta and theta_task of every member; the next Step 1 makes a new theta, this one is left alone."""
+        return self.theta, self.theta_task
 
     @staticmethod
     def common(graph: GraphTerms, theta: FloatArray, theta_task: FloatArray) -> tuple[FloatArray, str | None]:

@@ -10,8 +10,8 @@ How it differs from Algorithm 1, each point measured in ``docs/decisions/0009-re
 
 Members of one shape are trained as stacks of at most ``STACKED``, so that a product serves several of them. Which
 members share a stack depends on the members alone: with ``n_jobs`` whole stacks go to workers, and the numbers are the
-same to the last bit. What couples the stacks comes back from the workers: the epoch that is kept is chosen from the
-rows and states of all epochs.
+same to the last bit. A worker trains a stack from the first epoch to the last and sends every epoch's row and state:
+all that couples the stacks is the epoch that is kept, which is chosen from those.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ SMALLEST_BATCH, FEWEST_BATCHES = 16, 8
 GATHERED = 16
 """Batches whose rows are taken out of the table together."""
 
-FIRST_AT_ONCE, SECONDS_AT_ONCE = 4, 2.0
-"""Epochs a worker runs before it sends its stack back: a few at first, then as many as take this long.
+MOST_AHEAD = 256_000_000
+"""Bytes of states that workers send at once: all epochs of a usual table, so that a stack travels once."""
 
-Sending takes as long as an epoch of a small table; callbacks are late by as much.
-"""
+FIRST_WATCHED, SECONDS_WATCHED = 4, 2.0
+"""Where somebody follows the epochs, workers run a few at first, then as many as take this long: rows come so late."""
 
 STACKED = 4
 """Members trained as one; more would leave a second core nothing to do, fewer would pay for each operation alone."""
@@ -143,6 +143,8 @@ class MemberStack:
         self._batches = max(FEWEST_BATCHES, fewest // self._batch)
         self.work = self.n_members * len(list(self.network.modules()))
         """A rough measure of what an epoch costs, beside those of other stacks."""
+        tensors = self.network.state_dict().values()
+        self.state_bytes = 2 * self.matrices.theta.nbytes + sum(t.numel() * t.element_size() for t in tensors)
 
     def resume(self, theta: FloatArray, theta_task: FloatArray, networks: Sequence[Tensors]) -> None:
         """Go on from what members of the same shape came to."""
@@ -260,7 +262,6 @@ class WorkersEpochs:
     done: list[StackEpoch]
     failure: Exception | None
     """What kept it from the other epochs."""
-    seconds: float
 
 
 class StandardRecipe:
@@ -278,6 +279,8 @@ class StandardRecipe:
         validation: TensorRows | None = None,
         resume: Snapshot | None = None,
         n_jobs: int | None = None,
+        *,
+        watched: bool = True,
     ) -> None:
         self._problem, self._plan, self._validation, self._n_jobs = problem, plan, validation, n_jobs
         self.max_epochs = plan.max_epochs
@@ -298,9 +301,11 @@ class StandardRecipe:
         """Epochs that workers have run already."""
         self._failure: Exception | None = None
         """What ended a worker's run after those."""
-        self._at_once = FIRST_AT_ONCE
-        self._seconds = [float(stack.work) for stack in self._stacks]
-        """How long a worker had each stack; before the first, what stands for it."""
+        self._most_at_once = max(1, MOST_AHEAD // sum(stack.state_bytes for stack in self._stacks))
+        self._watched = watched
+        self._at_once = min(FIRST_WATCHED, self._most_at_once) if watched else self._most_at_once
+        self._longest_first = np.argsort([-stack.work for stack in self._stacks])
+        """So that no worker is left alone with a long one at the end."""
 
     def advance(self, epoch: int) -> tuple[HistoryRow, Snapshot]:
         """Run one epoch of every stack."""
@@ -325,14 +330,15 @@ class StandardRecipe:
         if effective_n_jobs(self._n_jobs) == 1 or len(self._stacks) == 1:
             return [[stack.epoch(problem, validation, plan, epoch) for stack in self._stacks]]
         epochs = range(epoch, min(epoch + self._at_once, plan.max_epochs + 1))
-        order = np.argsort(self._seconds)[::-1]  # the longest first, so that no worker waits for it at the end
+        order = self._longest_first
         jobs = (delayed(_epochs_in_worker)(self._stacks[i], problem, validation, plan, epochs) for i in order)
         started = time.perf_counter()
         in_order = Parallel(n_jobs=self._n_jobs, max_nbytes=None)(jobs)
-        self._at_once = max(1, round(SECONDS_AT_ONCE * len(epochs) / (time.perf_counter() - started)))
+        if self._watched:
+            in_time = round(SECONDS_WATCHED * len(epochs) / (time.perf_counter() - started))
+            self._at_once = min(max(1, in_time), self._most_at_once)
         returned = [in_order[i] for i in np.argsort(order)]
         self._stacks = [one.stack for one in returned]
-        self._seconds = [one.seconds for one in returned]
         self._failure = min(returned, key=lambda one: len(one.done)).failure
         return [list(done) for done in zip(*(one.done for one in returned), strict=False)]
 
@@ -412,12 +418,15 @@ def _epochs_in_worker(
 ) -> WorkersEpochs:
     """Run epochs of one stack."""
     keep_freed_memory()
-    started, done, failure = time.perf_counter(), [], None
+    done: list[StackEpoch] = []
+    failure = None
     with limited_threads(1):
         try:
             for epoch in epochs:
-                done.append(stack.epoch(problem, validation, plan, epoch))  # noqa: PERF401
+                done.append(stack.epoch(problem, validation, plan, epoch))
+                if not math.isfinite(done[-1].row["objective"]):  # the fit has diverged, which its row will tell
+                    break
         except EIGENVALUE_ERRORS as error:
             failure = error
     more = failure is None and epochs.stop <= plan.max_epochs
-    return WorkersEpochs(stack if more else None, done, failure, time.perf_counter() - started)
+    return WorkersEpochs(stack if more else None, done, failure)

@@ -21,7 +21,7 @@ import datetime
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
 import pandas as pd
@@ -264,8 +264,13 @@ def is_label_column(column: pd.Series[Any]) -> bool:
     return _kind(column)[0] != "number"
 
 
-def needs_encoder(X: pd.DataFrame, missing: str) -> bool:
-    """Whether a table has labels, or gaps that ``missing="indicator"`` is to say; else each column is a node."""
+def needs_encoder(X: Any, missing: str) -> TypeGuard[pd.DataFrame]:
+    """Whether a table has labels, or gaps that ``missing="indicator"`` is to say; else each column is a node.
+
+    What is no table, or has two columns of one name, is left to others to refuse.
+    """
+    if not isinstance(X, pd.DataFrame) or X.columns.has_duplicates:
+        return False
     labels = any(is_label_column(column) for _, column in X.items())
     return labels or (missing == "indicator" and bool((X.isna().mean() > INDICATOR_SHARE).any()))
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from precisionnet.arguments import check_number
 from precisionnet.errors import InputError, did_you_mean, shown, some
 from precisionnet.preprocessing.checks import forget
-from precisionnet.preprocessing.table_columns import INDICATOR_SHARE, EncodedColumn, needs_encoder
+from precisionnet.preprocessing.table_columns import INDICATOR_SHARE, EncodedColumn
 from precisionnet.preprocessing.table_nodes import read_columns
 from precisionnet.types import FloatArray
 
@@ -252,13 +252,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def encoder_for(X: Any, missing: str, weight: FloatArray | None = None) -> TableEncoder | None:
-    """Fit the encoder that a table needs; None where all columns are numbers and no gap needs an indicator.
+def encoder_for(X: pd.DataFrame, missing: str, weight: FloatArray | None = None) -> TableEncoder:
+    """Fit the encoder of a table that ``needs_encoder``.
 
     ``missing`` is the estimators' parameter: with "error" nothing may be missing, with "median" nothing says where.
     """
-    if not isinstance(X, pd.DataFrame) or X.columns.has_duplicates or not needs_encoder(X, missing):
-        return None  # numbers, or refused by others
     if missing == "error":
         refuse_gaps(X)
     return TableEncoder(INDICATOR_SHARE if missing == "indicator" else 1.0).fit(X, sample_weight=weight)

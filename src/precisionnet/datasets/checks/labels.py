@@ -45,7 +45,7 @@ def encoding(X: pd.DataFrame, missing: str) -> list[Finding]:
         encoder = encoder_for(X, assumed)
     except InputError:  # no column can be used: said by others
         return []
-    return [] if encoder is None else [Finding("note", "encoding", sentence) for sentence in encoder.describe()]
+    return [Finding("note", "encoding", sentence) for sentence in encoder.describe()]
 
 
 def _disguised(X: pd.DataFrame, y: pd.Series[Any] | None) -> list[Finding]:
