@@ -217,6 +217,14 @@ def test_cohorts_in_the_readme_are_the_committed_rows():
         assert f"| {METHODS[method].label} | {' | '.join(cells)} |" in text
 
 
+def test_the_cohort_in_the_papers_reading_is_the_committed_rows():
+    text = told().split("<!-- results/abide/paper -->")[1].split("\n\n")[0]
+    errors = experiment("abide/paper").groupby("method")["mae"]
+    assert set(errors.groups) >= {"joint", "glasso", "sample", "vnn"}
+    for method, own in errors:
+        assert f"| {METHODS[method].label} | {spread(own)} |" in text
+
+
 @pytest.mark.parametrize("reading", ["paper", "flattened"])
 def test_synthetic_figures_are_the_committed_rows(reading):
     text = told().split(f"<!-- results/synthetic/{reading} -->")[1].split("\n\n")[0]
@@ -247,7 +255,9 @@ def test_times_of_the_grid_in_the_readme_are_the_committed_rows():
     "name",
     [
         "abide/flattened",
+        "abide/paper",
         "ants/flattened",
+        "convergence",
         "stability",
         "synthetic/flattened",
         "synthetic/paper",
