@@ -91,7 +91,7 @@ def _refuse_for_classes(model: Any, asked: PredictRequest) -> None:
 
 
 def _rows(paths: list[str], id_column: str | None, model: Any, *, target: str | None = None) -> Dataset:
-    data = rows_of_model(paths, id_column, model, target=target)
+    data = rows_of_model(paths, id_column, model, target=target, duplicates="keep")
     refuse_bad_numbers(data.X, missing="error" if model.medians_ is None else "median", droppable=False)
     return data
 
