@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from precisionnet.cli import console
+from precisionnet.cli.messages import in_options
 from precisionnet.cli.tables import report_loading, unknown_columns, without_labels
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.tables import read_dataset
@@ -173,6 +174,7 @@ def _found(
         paired_by=paired_by,
         source=source,
         seed=seed,
+        notes=[in_options(sentence) for sentence in (*data.notes, *data.doubts)],
     )
 
 

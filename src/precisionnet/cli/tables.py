@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from precisionnet.cli import console
+from precisionnet.cli.messages import in_options
 from precisionnet.datasets import Dataset, check_target, guess_task, load_table
 from precisionnet.datasets.checks import Finding, check_dataset, same_rows
 from precisionnet.datasets.neuro.formats import OF_REGIONS, recognise
@@ -96,6 +97,7 @@ def rows_to_fit(
     if encoding:
         console.note(" ".join(encoding))
     report_findings(findings, strict=strict)
+    findings = [replace(finding, sentence=in_options(finding.sentence)) for finding in findings]  # for the page
     return without_unused(data, missing), kind, findings
 
 
