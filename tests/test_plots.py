@@ -11,7 +11,7 @@ from matplotlib.patches import PathPatch
 from precisionnet import plots
 from precisionnet.errors import InputError
 from precisionnet.plots.evidence import PALE
-from precisionnet.plots.style import NEGATIVE, POSITIVE
+from precisionnet.plots.style import NEGATIVE, POSITIVE, UNSIGNED
 from precisionnet.precision import partial_correlations
 
 PRECISION = np.array([[2.0, -0.5, 0.0], [-0.5, 1.5, 0.4], [0.0, 0.4, 1.2]])
@@ -77,6 +77,27 @@ def test_unsure_edges_are_pale_and_thin_however_strong_they_are():
     assert "no edge" in empty.axes[0].texts[0].get_text()
 
 
+def legend(figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_edges_without_a_direction_have_a_colour_and_a_legend_of_their_own():
+    partial = np.abs(partial_correlations(PRECISION))
+    for figure in (
+        plots.edge_graph(partial, NAMES, unsigned=["c"]),
+        plots.evidence_graph(EDGES, NAMES, value="effect", unsigned=["c"]),
+    ):
+        assert colours(figure) - {PALE} == {POSITIVE, UNSIGNED}
+        assert any("no direction" in text for text in legend(figure))
+    for figure in (plots.edge_graph(partial, NAMES), plots.evidence_graph(EDGES, NAMES, value="effect")):
+        assert UNSIGNED not in colours(figure)
+        assert not any("no direction" in text for text in legend(figure))
+    map_of_all = plots.heat_map(partial, NAMES, unsigned=NAMES)
+    assert np.isnan(np.ma.filled(map_of_all.axes[0].images[-1].get_array(), np.nan)).all()
+    assert "no direction" in legend(map_of_all)[0]
+    assert not plots.heat_map(partial, NAMES).legends
+
+
 def test_an_edge_needs_both_its_ends():
     with pytest.raises(InputError, match="not among the names"):
         plots.evidence_graph(EDGES, ["a", "b"], value="effect")
@@ -89,3 +110,10 @@ def test_bars_of_columns_that_are_not_told_from_chance_are_pale():
     assert [text.get_text() for text in axes.get_yticklabels()] == ["c", "a", "b"]  # from below
     assert [to_hex(bar.get_facecolor()) for bar in axes.patches] == [PALE, POSITIVE, NEGATIVE]
     assert [bar.get_width() for bar in axes.patches] == [2.0, 1.0, 3.0]
+
+
+def test_bars_of_columns_without_a_direction():
+    nodes = pd.DataFrame({"node": NAMES, "size": [1.0, 2.0, 3.0], "low": 0.5, "high": 4.0, "direction": [1, -1, 0]})
+    figure = plots.node_bars(nodes.assign(sure=True), value="size", low="low", high="high")
+    assert {to_hex(bar.get_facecolor()) for bar in figure.axes[0].patches} == {POSITIVE, NEGATIVE, UNSIGNED}
+    assert "beyond chance, no direction" in legend(figure)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from precisionnet import report
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
 from precisionnet.evaluation import group_folds, measure, time_folds
@@ -198,3 +200,13 @@ def test_the_page_says_how_it_was_tested_and_what_the_other_error_is(gaussian, k
     assert words.replace("'", "&#39;") in page
     assert f"(out of bag), its mean absolute error is {result.model.oob_mae_:.3g}" in page
     assert "out of bag" not in render(measure(gaussian, "regression", {"max_epochs": 1, "n_members": 4}), "t", "d")
+
+
+def test_every_table_scrolls_in_a_box_of_its_own():
+    """On a narrow page a wide table hides nothing: its box scrolls, with a shadow where it goes on."""
+    folder = Path(report.__file__).parent / "templates"
+    for template in folder.glob("*.html.j2"):
+        text = template.read_text(encoding="utf-8")
+        assert text.count("<table") == text.count('<div class="scroll"><table'), template.name
+    style = (folder / "style.css.j2").read_text(encoding="utf-8")
+    assert re.search(r"\.scroll \{[^}]*overflow-x:auto", style)

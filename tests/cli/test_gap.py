@@ -116,3 +116,36 @@ def test_predictions_that_do_not_rise_are_refused(gap, tmp_path):
     table = frame().assign(age=np.random.default_rng(5).permutation(frame().age))
     refused(gap(table, "--drop", "sex", "--drop", "site", "--drop", "dx", *SHORT), "hardly rise with the target")
     assert not (tmp_path / "out").exists()
+
+
+def test_text_that_is_named_as_nothing_is_left_out(gap, tmp_path):
+    table = frame().assign(city=["Oslo", "Rome", "Paris"] * 30)
+    done = gap(table, "--by", "dx", "--site", "site", *SHORT)
+    assert done.code == 0, done.err
+    assert "'sex', 'city' hold text" in done.sentence
+    assert "--covariate" in done.sentence
+    assert not {"sex", "city"} & set(pd.read_csv(tmp_path / "out" / "regions.csv").iloc[:, 0])
+
+
+def test_controls_that_are_not_there_and_names_that_are_near(gap):
+    done = gap(frame(), "--by", "dx", "--controls", 7)
+    refused(done, "no row is of group '7'.* 0 .60., 1 .30.")
+    done = gap(frame().assign(age=frame()["age"] * 365.25), "--by", "dxx", "--controls", 7, "--site", "sites")
+    refused(done, "did you mean 'dx'.* --by .*did you mean 'site'.*looks like days")
+
+
+def test_a_feature_that_is_the_target_is_warned_of(gap):
+    done = gap(frame().assign(months=(12 * frame()["age"]).round()), "--site", "site", *SHORT)
+    assert done.code == 0, done.err
+    assert "'months' may be target 'age' in disguise" in done.sentence
+
+
+def test_rows_of_one_id_that_differ_are_listed_and_left_out(gap, tmp_path):
+    table = frame()
+    twice = table.iloc[[3]].assign(**{table.columns[1]: 9.0})
+    done = gap(pd.concat([table, twice]), "--site", "site", *SHORT)
+    assert done.code == 0, done.err
+    assert f"{table['who'][3]!r}" in done.sentence
+    assert len(pd.read_csv(tmp_path / "out" / "gaps.csv")) == len(table) - 1
+    done = gap(pd.concat([table, twice]), "--site", "site", "--duplicates", "first", *SHORT)
+    assert len(pd.read_csv(tmp_path / "out" / "gaps.csv")) == len(table)

@@ -214,3 +214,29 @@ def test_hostile_names_and_groups(graphs, frame, tmp_path, with_pictures):
     assert {"<script>alert(1)</script>", r"a\x1b[31m", r"\u202eright"} <= labels
     assert "'=1+1" in set(pd.read_csv(out / "edges.csv")["target"])
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "table.csv"]
+
+
+def test_text_and_dates_are_left_out_in_one_sentence(frame, graphs, tmp_path):
+    """The graph is that of the numbers alone; as a covariate a label counts."""
+    labels = {"city": ["Oslo", "Rome"] * (N // 2), "smoker": ["yes", "no", "no", "yes"] * (N // 4)}
+    table = frame.drop(columns=["dx", "age", "pair"]).assign(day="2020-01-02", **labels)
+    done = graphs(table, "--id", "who")
+    assert done.code == 0, done.err
+    assert "Column 'day', 'city', 'smoker' hold text" in done.sentence
+    assert done.sentence.count("left out") == 1
+    edges = pd.read_csv(tmp_path / "out" / "edges.csv")
+    assert set(edges["source"]) | set(edges["target"]) == set(NAMES)
+    plain = graphs(table.drop(columns=["day", "city", "smoker"]), "--id", "who", out="plain")
+    assert plain.code == 0
+    pd.testing.assert_frame_equal(edges, pd.read_csv(tmp_path / "plain" / "edges.csv"))
+    assert graphs(table, "--id", "who", "--covariate", "city", out="freed").code == 0
+    few = graphs(table[["who", "city", "smoker", NAMES[0]]], "--id", "who")
+    assert few.code == 2
+    assert "two columns of numbers" in few.sentence
+
+
+def test_every_unknown_name_is_told_at_once(frame, graphs):
+    done = graphs(frame, "--by", "dxx", "--covariate", "agee", "--paired-by", "pear")
+    assert done.code == 2
+    for word in ("'dx'", "'age'", "'pair'"):
+        assert f"did you mean {word}" in done.sentence

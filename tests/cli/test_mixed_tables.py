@@ -75,9 +75,11 @@ def test_predictions_take_a_table_as_it_comes(precisionnet, fitted, tmp_path):
     folder, _ = fitted
     new = mixed(1).iloc[:10].drop(columns=["score", "remark"]).assign(city=["Atlantis"] + ["Oslo"] * 9)
     new.to_csv(tmp_path / "new.csv", index=False)
-    done = precisionnet("predict", folder / "o", tmp_path / "new.csv", "-o", tmp_path / "p.csv")
+    page = tmp_path / "p.html"
+    done = precisionnet("predict", folder / "o", tmp_path / "new.csv", "-o", tmp_path / "p.csv", "--page", page)
     assert done.code == 0, done.err
     assert "'city' has a level that no training row had ('Atlantis')" in done.sentence
+    assert "Atlantis" in page.read_text(encoding="utf-8")
     there = pd.read_csv(tmp_path / "p.csv")
     assert there["id"].tolist() == new["id"].tolist()
     german = new.assign(visit=pd.to_datetime(new["visit"]).dt.strftime("%d.%m.%Y"))
@@ -175,3 +177,17 @@ def test_as_good_as_dummies_made_by_hand():
         own.append(np.abs(first.predict(X.iloc[test]) - y.iloc[test]).mean())
         by_hand.append(np.abs(second.predict(coder.transform(X.iloc[test])) - y.iloc[test]).mean())
     assert np.mean(own) <= 1.03 * np.mean(by_hand)
+
+
+def test_a_comparison_takes_the_same_table(precisionnet, tmp_path):
+    mixed().to_csv(tmp_path / "t.csv", index=False)
+    done = precisionnet(
+        "compare", tmp_path / "t.csv", "--target", "score", "--methods", "ridge,hist_gb,median", "--defaults",
+        "--repeats", 2, "--jobs", 1, "--out", tmp_path / "c",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    for word in ("4 rows repeat", "'city' (4 levels)", "a column says where"):
+        assert word in done.sentence + (tmp_path / "c" / "index.html").read_text(encoding="utf-8"), word
+    rows = pd.read_json(tmp_path / "c" / "rows.jsonl", lines=True)
+    scores = rows.groupby("method")["mae"].mean()
+    assert scores["ridge"] < 0.8 * scores["median"]

@@ -243,7 +243,7 @@ def test_measures_of_two_formats_are_told_apart(tmp_path):
 
 
 def test_a_column_named_like_an_id_is_doubted(tmp_path):
-    pd.DataFrame({"subject": [1, 1, 2], "a": [1, 2, 3.5], "y": [1, 2, 3]}).to_csv(tmp_path / "t.csv", index=False)
+    pd.DataFrame({"subject": [1, 2, 3], "a": [1, 2, 3.5], "y": [1, 2, 3]}).to_csv(tmp_path / "t.csv", index=False)
     assert "'subject' is named like an id" in load_table(tmp_path / "t.csv", target="y").doubts[0]
     assert load_table(tmp_path / "t.csv", target="y", id="subject").doubts == ()
 

@@ -303,7 +303,7 @@ def test_a_plain_table_and_its_roles(tmp_path):
         {"who": ["01", "01", "02"], "where": ["a", "b", "a"], "a": [1, 2, 3.5], "b": [2.5, 1, 0], "y": [1, 2, 3]}
     )
     frame.to_csv(tmp_path / "t.csv", index=False)
-    data = load_table(tmp_path / "t.csv", target="y", id="who", site="where")
+    data = load_table(tmp_path / "t.csv", target="y", id="who", person="who", site="where")
     assert list(data.X.columns) == ["a", "b"]
     assert list(data.groups) == ["01", "01", "02"]
     assert list(data.site) == ["a", "b", "a"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from precisionnet.datasets import load_table
+from precisionnet.datasets.checks import check_dataset, same_rows
 from precisionnet.errors import InputError
 from tests.datasets.test_loaders import aparc, participants
 
@@ -51,21 +53,76 @@ def test_repeated_participants(tmp_path):
     assert averaged.y.to_dict() == {"sub-01": 30.0, "sub-02": 42.0, "sub-03": 50.0}
 
 
-def test_rows_of_one_person_stay_in_a_plain_table(tmp_path):
+def plain(tmp_path, **columns):
+    """A table in which a stands twice, exactly, and b twice, and differs."""
     frame = pd.DataFrame(
         {
             "id": list("aabbc"),
             "x": [1.0, 1.0, 2.0, 3.0, 4.0],
             "z": [5.0, 5.0, 1.0, 2.0, 3.0],
             "y": [1.0, 1.0, 2.0, 2.0, 3.0],
+            **columns,
         }
     )
     frame.to_csv(tmp_path / "t.csv", index=False)
-    data = load_table(tmp_path / "t.csv", target="y", id="id")
-    assert data.groups.tolist() == ["a", "b", "b", "c"]
+    return tmp_path / "t.csv"
+
+
+@pytest.mark.parametrize("id", ["id", "auto"])
+@pytest.mark.parametrize(
+    ("how", "kept"), [("auto", "ac"), ("drop", "ac"), ("first", "abc"), ("mean", "abc"), ("keep", "abbc")]
+)
+def test_a_plain_table_with_repeats(tmp_path, id, how, kept):
+    data = load_table(plain(tmp_path), target="y", id=id, duplicates=how)
+    assert data.X.index.tolist() == list(kept)
+    said = " ".join([*data.notes, *data.doubts])
+    assert "1 row repeats" in said
+    assert bool(data.doubts) == (how == "auto")
+    assert ("('b' in column 'x', 'z')" in said) == (how != "keep")
+    if how in ("first", "mean"):
+        assert data.X.loc["b", "x"] == (2.0 if how == "first" else 2.5)
+    if how == "auto":
+        assert "person='id'" in data.doubts[0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "options"),
+    [
+        ({}, {"person": "id"}),
+        ({"visit": [1, 1, 1, 2, 1]}, {}),
+        ({"scan_date": ["2020-01-01"] * 3 + ["2021-01-01"] * 2}, {"covariates": ["scan_date"]}),
+        ({"id": list("aabba"), "x": [1.0, 1.0, 2.0, 3.0, 4.0]}, {}),
+    ],
+    ids=["as the person", "a visit", "a date", "most ids"],
+)
+def test_visits_of_one_person_stay_in_a_plain_table(tmp_path, columns, options):
+    data = load_table(plain(tmp_path, **columns), target="y", id="id", **options)
+    assert len(data) == 4
+    assert data.groups.tolist() == list(columns.get("id", "aabbc"))[1:]
     assert not data.doubts
-    assert load_table(tmp_path / "t.csv", target="y", id="auto").X.index.tolist() == ["a", "b", "b", "c"]
-    assert load_table(tmp_path / "t.csv", target="y", id="id", duplicates="drop").X.index.tolist() == ["a", "c"]
+
+
+def test_a_visit_that_does_not_tell_rows_apart_is_none(tmp_path):
+    data = load_table(plain(tmp_path, visit=[1, 1, 2, 2, 1]), target="y", id="id")
+    assert data.X.index.tolist() == ["a", "c"]
+
+
+def test_rows_that_repeat_where_nothing_names_them(tmp_path):
+    """They are spoken of, labels or not; rows of few levels are alike by chance."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(30, 7)).round(4), columns=[*"abcdef", "y"])
+    for labels in ({}, {"city": rng.choice(["Oslo", "Rome"], 30)}):
+        table = frame.assign(**labels)
+        pd.concat([table, table.iloc[[4]]]).to_csv(tmp_path / "t.csv", index=False)
+        data = load_table(tmp_path / "t.csv", target="y", categories=True)
+        (found,) = [f for f in check_dataset(data) if f.check == "repeated rows"]
+        assert found.level == "warning"
+        assert "5 = 31" in found.sentence
+        assert [f.sentence for f in same_rows(data)] == [found.sentence]
+    few = pd.DataFrame({"a": list("uv" * 15), "b": list("xyz" * 10), "y": frame["y"]})
+    few.to_csv(tmp_path / "t.csv", index=False)
+    found = same_rows(load_table(tmp_path / "t.csv", target="y", categories=True))
+    assert [f.level for f in found] == ["note"]
 
 
 def test_a_way_that_is_none(tmp_path):

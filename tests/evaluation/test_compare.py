@@ -11,8 +11,9 @@ from sklearn.svm import SVR
 
 from precisionnet.errors import InputError
 from precisionnet.evaluation import compare
-from precisionnet.evaluation.comparison import _as_dataset, compare_experiment
+from precisionnet.evaluation.comparison import _as_dataset, compare_experiment, make_candidate
 from precisionnet.evaluation.methods import PAPER_GRID, PAPER_METHODS, QUICK_GRID, STANDARD_GRID, usual_methods
+from precisionnet.evaluation.protocol import FitData
 from precisionnet.evaluation.tuning import Tuning
 from precisionnet.runner.lines import digest
 
@@ -146,12 +147,59 @@ def test_mistakes_are_one_sentence(table, changes, words):
         compare(*table, **({"methods": ["ridge"], "repeats": 1} | changes))
 
 
-def test_text_in_a_column_is_named(table):
+def labelled(table):
+    """The same rows with a label that moves the target, a date, and gaps."""
     X, y = table
-    X = pd.DataFrame(X, columns=list("abcd")).astype(object)
-    X.loc[3, "c"] = "n/a?"
+    rng = np.random.default_rng(1)
+    city = pd.Series(rng.choice(["Oslo", "Rome", "Paris"], 60))
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(city=city, day=pd.Timestamp("2020-01-01"))
+    frame["day"] += pd.to_timedelta(rng.integers(0, 900, 60), unit="D")
+    frame["a"] = frame["a"].where(rng.random(60) > 0.1)
+    frame["city"] = frame["city"].where(rng.random(60) > 0.1)
+    return frame, y + 5.0 * (city == "Rome")
+
+
+def test_labels_are_encoded_for_every_method(table):
+    X, y = labelled(table)
+    methods = ["joint", "ridge", "svr", "median"]
+    rows = compare(X, y, methods=methods, repeats=1, networks=TINY, jobs=1)
+    assert sorted(rows["method"]) == sorted(methods)
+    assert rows["mae"].notna().all()
+    errors = rows.set_index("method")["mae"]
+    assert errors["ridge"] < 0.5 * errors["median"]
+    other = compare(X.assign(city=X["city"].fillna("Oslo")), y, methods=["median"], repeats=1, jobs=1)
+    assert other["data_hash"].iloc[0] != rows["data_hash"].iloc[0]
+
+
+@pytest.mark.parametrize("method", ["ridge", "hist_gb", "svr", "pca_mlp", "joint"])
+def test_rows_outside_training_do_not_reach_the_encoder(table, method):
+    """Levels, medians and gaps of validation and test rows change; what was learned does not, to the bit."""
+    X, y = labelled(table)
+    rows = np.arange(60)
+    models = []
+    for change in (False, True):
+        changed = X.copy()
+        if change:
+            changed.loc[40:, "city"], changed.loc[40:, "a"] = "Atlantis", 1e6
+        data = _as_dataset(changed, y, None)
+        fold = FitData(data.take(rows[:40]), data.take(rows[30:40]), "regression", 0)
+        candidate = make_candidate(method, fold, {"max_epochs": 1, "n_members": 2} if method == "joint" else {})
+        candidate.advance(1)
+        models.append(candidate.model())
+        unseen = candidate.model().predict(data.X.iloc[40:])
+        assert np.isfinite(unseen).all()
+    first, second = (model.predict(X.iloc[:40]) for model in models)
+    np.testing.assert_array_equal(first, second)
+
+
+def test_text_among_numbers_is_named(table):
+    X, y = table
+    mixed = pd.DataFrame(X, columns=list("abcd")).astype(object)
+    mixed.loc[3, "c"] = "n/a?"
     with pytest.raises(InputError, match="'c'"):
-        compare(X, y, methods=["ridge"], repeats=1)
+        compare(mixed, y, methods=["ridge"], repeats=1)
+    with pytest.raises(InputError, match="'x0' holds text|holds text"):
+        compare(np.where(X > 5, "much", X.astype(str)).astype(object) + "!", y, methods=["ridge"], jobs=1)
 
 
 def test_without_optuna_nothing_is_begun(table, monkeypatch, tmp_path):

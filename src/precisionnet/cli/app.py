@@ -126,13 +126,18 @@ def fit(
     )
     beside = (hold_out, time)
     loading = load_options(target, id_column, person, site, drop, format, regions, duplicates, measures, beside)
-    from precisionnet.cli.tables import refuse_unknown_columns, rows_to_fit
+    from precisionnet.cli.tables import rows_to_fit
 
-    refuse_unknown_columns(tables, {"--hold-out": hold_out, "--time": time})
     missing = parameters["missing"]
     loading |= {"categories": True, "id": id_column or "auto"}
     data, kind, findings = rows_to_fit(
-        tables, loading, task, complete_rows=complete_rows, missing=missing, strict=strict
+        tables,
+        loading,
+        task,
+        complete_rows=complete_rows,
+        missing=missing,
+        strict=strict,
+        tested_by=[("--hold-out", hold_out), ("--time", time)],
     )
     from precisionnet.cli.fit import run_fit
     from precisionnet.cli.testing import folds_to_test
@@ -208,6 +213,7 @@ def explain(
     ] = None,
     id_column: IdColumn = None,
     person: Person = None,
+    duplicates: Duplicates = "auto",
     permutations: Permutations = None,
     quick: Annotated[bool, typer.Option("--quick", help="30 drawn targets instead of 100: coarser p-values.")] = False,
     jobs: Jobs = None,
@@ -229,6 +235,7 @@ def explain(
         target=target,
         id_column=id_column,
         person=person,
+        duplicates=duplicates,
         permutations=permutations,
         jobs=jobs,
         seed=seed,
@@ -254,6 +261,8 @@ def graphs(
     drop: Drop = None,
     format: Format = "auto",
     regions: Regions = "all",
+    measures: Measures = None,
+    duplicates: Duplicates = "auto",
     complete_rows: CompleteRows = False,
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the results.")] = "precisionnet-graphs",
     permutations: Permutations = None,
@@ -272,7 +281,7 @@ def graphs(
     check_group_columns(by, covariates, paired_by, person, id_column)
     for table in tables:
         refuse_missing_table(table)
-    loading = load_options(None, id_column, person, site, drop, format, regions)
+    loading = load_options(None, id_column, person, site, drop, format, regions, duplicates, measures)
     from precisionnet.cli.graphs import run_graphs
 
     run_graphs(
@@ -319,6 +328,8 @@ def gap(
     drop: Drop = None,
     format: Format = "auto",
     regions: Regions = "all",
+    measures: Measures = None,
+    duplicates: Duplicates = "auto",
     complete_rows: CompleteRows = False,
     folds: Annotated[int, typer.Option(metavar="N", min=2, help="Outer folds; each is a whole fit.")] = 5,
     permutations: Permutations = None,
@@ -335,7 +346,7 @@ def gap(
     check_gap_columns(target, by, controls, site, roles)
     for table in tables:
         refuse_missing_table(table)
-    loading = load_options(target, id_column, person, site, drop, format, regions)
+    loading = load_options(target, id_column, person, site, drop, format, regions, duplicates, measures)
     from precisionnet.cli.gap import run_gap
 
     run_gap(
@@ -390,6 +401,8 @@ def compare(
     drop: Drop = None,
     format: Format = "auto",
     regions: Regions = "all",
+    measures: Measures = None,
+    duplicates: Duplicates = "auto",
     complete_rows: CompleteRows = False,
     data: Annotated[
         str | None,
@@ -432,11 +445,19 @@ def compare(
 
         rows, about = cohort_rows(cohort, None if data is None else Path(data), hold_out)
     else:
-        loading = load_options(target, id_column, person, held_out_site(site, hold_out), drop, format, regions)
+        place = held_out_site(site, hold_out)
+        loading = load_options(target, id_column, person, place, drop, format, regions, duplicates, measures)
+        loading |= {"categories": True, "id": id_column or "auto"}
         from precisionnet.cli.tables import rows_to_fit
 
         rows, kind, findings = rows_to_fit(
-            tables, loading, task, complete_rows=complete_rows, missing="median", strict=False
+            tables,
+            loading,
+            task,
+            complete_rows=complete_rows,
+            missing="median",
+            strict=False,
+            tested_by=[("--hold-out", hold_out)],
         )
     from precisionnet.cli.compare import run_compare
 

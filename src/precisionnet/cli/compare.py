@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from precisionnet.cli import console
+from precisionnet.cli.messages import in_options
 from precisionnet.errors import InputError, OutputError, PrecisionNetError
 from precisionnet.types import TaskName
 
@@ -79,7 +80,11 @@ def run_compare(
         methods = list(quick_methods(task))
     if rivals:
         methods = [*(methods if methods is not None else usual_methods(task)), *RIVALS]
-    told = [*data.notes, *(finding.sentence for finding in findings if finding.level != "note")]
+    said = [
+        *data.notes,
+        *(finding.sentence for finding in findings if finding.level != "note" or finding.check == "encoding"),
+    ]
+    told = [in_options(sentence) for sentence in said]
     experiment = compare_experiment(
         replace(data, notes=(*told, *_filled(data))),
         task,
@@ -102,8 +107,12 @@ def run_compare(
 
 def _filled(data: Dataset) -> list[str]:
     """Say what happens to missing values, where there are some."""
+    from precisionnet.preprocessing.table_columns import is_label_column
+
     if not data.X.isna().any(axis=None):
         return []
+    if any(is_label_column(column) for _, column in data.X.items()):
+        return ["Medians of the training rows, or no level, stand for missing values, and a column says where."]
     return ["Missing values are filled with their column's median of the training rows; boosting takes them as gaps."]
 
 

@@ -46,6 +46,7 @@ def run_explain(
     target: str | None,
     id_column: str | None,
     person: str | None,
+    duplicates: str,
     permutations: int | None,
     jobs: int | None,
     seed: int,
@@ -54,7 +55,7 @@ def run_explain(
     """Judge columns and edges, write tables, graphs and the page, and print the answer."""
     refuse_foreign(out, is_explain_output)
     model = load(folder)
-    data = rows_of_model(paths, id_column, model, target=_target(model, target), person=person)
+    data = rows_of_model(paths, id_column, model, target=_target(model, target), person=person, duplicates=duplicates)
     rows = fitted_rows(model, data)
     y = _target_of(model, data, rows)
     n_permutations = permutations or (QUICK_PERMUTATIONS if quick else PERMUTATIONS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +13,15 @@ import pandas as pd
 
 from precisionnet.cli import console
 from precisionnet.cli.progress import counted_fits
-from precisionnet.cli.tables import named_by_measure
-from precisionnet.datasets import Dataset, load_table, refuse_bad_numbers
+from precisionnet.cli.tables import named_by_measure, report_loading, unknown_columns, without_labels
+from precisionnet.datasets import Dataset
 from precisionnet.datasets.roles import SITE_NAMES
-from precisionnet.datasets.table_files import find, read_header
-from precisionnet.errors import InputError, PrecisionNetWarning, did_you_mean, shown, some
+from precisionnet.datasets.table_files import find
+from precisionnet.datasets.tables import read_dataset
+from precisionnet.datasets.validation import bad_numbers, plain_target
+from precisionnet.errors import InputError, PrecisionNetWarning, refuse_all, shown, some
 from precisionnet.gap import GapStudy, gap_study
-from precisionnet.gap.checks import checked_study
+from precisionnet.gap.checks import is_disguised, looked_at
 from precisionnet.outputs import names_in, whole_folder
 from precisionnet.tables_out import write_table
 
@@ -49,20 +50,23 @@ def run_gap(
     complete_rows: bool,
 ) -> None:
     """Read the tables, run the study, write the output folder and print the answer; ``roles`` are the covariates'."""
-    data, known = _rows(paths, loading, by, roles, complete_rows=complete_rows)
-    frames = {role: known[names] if names else None for role, names in roles.items()}
-    labels = None if by is None else known[by].map(_whole).rename(by)
+    data, known, complaints = _rows(paths, loading, by, roles, complete_rows=complete_rows)
+    read = {role: [name for name in names if name in known] for role, names in roles.items()}
+    frames = {role: known[names] if names else None for role, names in read.items()}
+    labels = None if by is None or by not in known else known[by].map(_whole).rename(by)
     n_permutations = permutations or (QUICK_PERMUTATIONS if quick else PERMUTATIONS)
-    assert data.y is not None
     given: dict[str, Any] = {
         "labels": labels,
-        "controls": None if controls is None else _label(controls, labels),
+        "controls": None if controls is None or labels is None else _label(controls, labels),
         "groups": data.groups if data.groups is not None and data.groups.duplicated().any() else None,
         "site": data.site,
         "combat": combat,
         **frames,
     }
-    checked_study(data.y, len(data), **given)  # before torch is imported
+    refuse_all([*complaints, *looked_at(data.y, len(data), **given)[1]])  # before torch is imported
+    assert data.y is not None
+    report_loading(data)
+    _say_of_features(data)
     from precisionnet.estimators import PNNRegressor
     from precisionnet.report.gap_page import GapPage
 
@@ -110,16 +114,35 @@ def is_gap_output(folder: Path) -> bool:
 
 def _rows(
     paths: list[str], loading: dict[str, Any], by: str | None, roles: dict[str, list[str]], *, complete_rows: bool
-) -> tuple[Dataset, pd.DataFrame]:
-    """Return the rows, and the columns that are no features: the groups and covariates."""
+) -> tuple[Dataset, pd.DataFrame, list[str]]:
+    """Return the rows, the columns that are no features (groups and covariates), and what cannot be used."""
     options = {"inputs": "--input", "regress_out": "--regress-out", "adjust_for": "--covariate"}
     named = [(options[role], name) for role, names in roles.items() for name in names]
-    given = [("--target", loading["target"]), ("--by", by), *named]
-    given += [("--id", loading["id"]), ("--person", loading["person"])]
     site = None if loading["site"] == "auto" else loading["site"]
-    _refuse_unknown([*given, ("--site", site)], paths)
-    beside = list(dict.fromkeys(name for _, name in [("--by", by), *named] if name is not None))
-    data = named_by_measure(load_table(*paths, **{**loading, "site": site}, covariates=beside))
+    given = [("--target", loading["target"]), ("--by", by), *named]
+    given += [("--site", site), ("--id", loading["id"]), ("--person", loading["person"])]
+    unknown = unknown_columns(paths, given)
+    there = {name: None if name in unknown else name for _, name in given}
+    beside = list(dict.fromkeys(name for _, name in [("--by", by), *named] if there[name] is not None))
+    loading = {
+        **loading,
+        **{role: there[loading[role]] for role in ("target", "person")},
+        "id": there[loading["id"]] or "auto",
+        "site": there[site],
+        "covariates": beside,
+        "categories": True,
+    }
+    complaints = list(unknown.values())
+    try:
+        data, more = read_dataset(*paths, **loading)
+    except InputError as error:
+        refuse_all([*complaints, *getattr(error, "sentences", [str(error)])])
+        raise
+    complaints += more
+    data = without_labels(
+        named_by_measure(data),
+        "name a covariate with --input, --regress-out or --covariate, and with --site what says where",
+    )
     known = pd.DataFrame(index=data.X.index) if data.covariates is None else data.covariates.set_axis(beside, axis=1)
     if complete_rows:
         whole = data.X.notna().all(axis=1) & known.notna().all(axis=1)
@@ -127,33 +150,28 @@ def _rows(
         whole &= True if data.site is None else data.site.notna()
         kept = np.flatnonzero(whole)
         if not len(kept):
-            raise InputError(f"No row of {paths[0]!r} is complete, and --complete-rows leaves none: --drop columns.")
+            none_left = f"No row of {paths[0]!r} is complete, and --complete-rows leaves none: --drop columns."
+            refuse_all([*complaints, none_left])
         if len(kept) < len(data):
             lost = f"{len(data) - len(kept)} of {len(data)} rows are not complete and were left out."
             data, known = replace(data.take(kept), notes=(*data.notes, lost)), known.iloc[kept]
-    for sentence in data.notes:
-        console.note(sentence)
-    for sentence in data.doubts:
-        console.warn(sentence)
+    complaints += bad_numbers(data.X.rename(columns=dict(data.original_names)), missing="median")
+    return data, known, complaints
+
+
+def _say_of_features(data: Dataset) -> None:
     unnamed = [found for name in SITE_NAMES if (found := find(name, data.X.columns)) is not None]
     if unnamed:
         console.warn(f"Column {shown(unnamed[0])} is taken for a feature: if it says where, name it with --site.")
-    refuse_bad_numbers(data.X.rename(columns=dict(data.original_names)), missing="median")
+    y = plain_target(pd.Series(dtype=float) if data.y is None else data.y)
+    same, loaded = [str(name) for name in data.X if is_disguised(data.X[name], y)], str(y.name)
+    if same:
+        console.warn(
+            f"Column {some(same)} may be target {shown(loaded)} in disguise, and would leave no gap: leave out with "
+            f"--drop {same[0]}."
+        )
     if data.X.isna().to_numpy().any():
         console.note("Missing values of features are filled with the medians of the rows learned from.")
-    return data, known
-
-
-def _refuse_unknown(given: Sequence[tuple[str, str | None]], paths: list[str]) -> None:
-    """Before the cells are read: every column that is named must stand in a table; all that do not are told at once."""
-    every = list(dict.fromkeys(name for path in paths for name in read_header(path)))
-    unknown = [
-        f"There is no column {shown(name)}{did_you_mean(name, every)}: {option} must name one of the tables' columns."
-        for option, name in given
-        if name is not None and find(name, every) is None
-    ]
-    if unknown:
-        raise InputError(f"{' '.join(unknown)} They are {some(every, 8)}.")
 
 
 def _label(controls: str, labels: pd.Series[Any] | None) -> Any:

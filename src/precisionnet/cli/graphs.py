@@ -14,9 +14,11 @@ import numpy as np
 import pandas as pd
 
 from precisionnet.cli import console
-from precisionnet.datasets import Dataset, load_table
-from precisionnet.datasets.table_files import find, read_header
-from precisionnet.errors import InputError, did_you_mean, shown, some
+from precisionnet.cli.messages import in_options
+from precisionnet.cli.tables import report_loading, unknown_columns, without_labels
+from precisionnet.datasets import Dataset
+from precisionnet.datasets.tables import read_dataset
+from precisionnet.errors import InputError, refuse_all, shown
 from precisionnet.evidence import GraphComparison, compare_graphs, edge_inference
 from precisionnet.evidence.covariates import covariate_columns, standard_rows
 from precisionnet.evidence.pairs import pair_frame
@@ -93,10 +95,21 @@ def _rows(
 ) -> tuple[Dataset, pd.DataFrame]:
     """Return the rows, and the columns that are no features: the groups, covariates, pairs."""
     given = [("--by", by), *(("--covariate", name) for name in covariates), ("--paired-by", paired_by)]
-    _refuse_unknown(given, paths)
+    unknown = unknown_columns(paths, given)
     same = paired_by is not None and paired_by == loading["id"]  # who is paired is who the rows are named after
-    named = list(dict.fromkeys(name for _, name in given if name is not None and not (same and name == paired_by)))
-    data = load_table(*paths, **loading, covariates=named)
+    named = [name for _, name in given if name is not None and name not in unknown and not (same and name == paired_by)]
+    named = list(dict.fromkeys(named))
+    loading = {**loading, "id": loading["id"] or "auto", "categories": True, "covariates": named}
+    loading |= {"person": paired_by} if same else {}
+    try:
+        data, complaints = read_dataset(*paths, **loading)
+    except InputError as error:
+        refuse_all([*unknown.values(), *getattr(error, "sentences", [str(error)])])
+        raise
+    data = without_labels(data, "edges are tested between numbers; --covariate takes out what such a column explains")
+    if data.X.shape[1] < 2:
+        complaints.append("Fewer than two columns of numbers are left: a graph needs at least two; add columns.")
+    refuse_all([*unknown.values(), *complaints])
     roles = pd.DataFrame(index=data.X.index) if data.covariates is None else data.covariates
     roles = roles.set_axis(named, axis=1)
     if same:
@@ -108,23 +121,9 @@ def _rows(
         data = replace(data, notes=(*data.notes, f"{lost} of {len(known)} rows are not complete and were left out."))
         if not len(data):
             raise InputError(f"No row of {paths[0]!r} is complete, and --complete-rows leaves none: --drop columns.")
-    for sentence in data.notes:
-        console.note(sentence)
-    for sentence in data.doubts:
-        console.warn(sentence)
+    report_loading(data)
     _refuse_gaps(data, roles)
     return data, roles
-
-
-def _refuse_unknown(given: Sequence[tuple[str, str | None]], paths: list[str]) -> None:
-    """Before the cells are read: a column that is named must stand in a table."""
-    every = list(dict.fromkeys(name for path in paths for name in read_header(path)))
-    for option, name in given:
-        if name is not None and find(name, every) is None:
-            raise InputError(
-                f"There is no column {shown(name)}{did_you_mean(name, every)}: {option} must name one of the tables' "
-                f"columns ({some(every)})."
-            )
 
 
 def _refuse_gaps(data: Dataset, roles: pd.DataFrame) -> None:
@@ -175,6 +174,7 @@ def _found(
         paired_by=paired_by,
         source=source,
         seed=seed,
+        notes=[in_options(sentence) for sentence in (*data.notes, *data.doubts)],
     )
 
 

@@ -40,8 +40,8 @@ Regions = Annotated[str, typer.Option(metavar="[all|dkt62]", help="Of Desikan-Ki
 Duplicates = Annotated[
     str,
     typer.Option(
-        metavar="[auto|first|mean|drop]",
-        help="Which rows to keep of an id whose rows differ; auto drops them where an id should have one row.",
+        metavar="[auto|first|mean|drop|keep]",
+        help="Which rows to keep of an id whose rows differ; auto drops and lists them, unless they are visits.",
     ),
 ]
 Measures = Annotated[
@@ -132,7 +132,7 @@ def load_options(
     return {
         "target": target,
         "id": id_column,
-        "person": person,
+        "person": id_column if person is None and id_column is not None and id_column in beside else person,
         "site": "auto" if site is None else site,
         "drop": drop or [],
         "format": format,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from precisionnet.cli import console
+from precisionnet.cli.messages import in_options
 from precisionnet.cli.tables import prediction_frame, rows_of_model
 from precisionnet.datasets import Dataset, refuse_bad_numbers
 from precisionnet.datasets.table_files import find, read_header
@@ -46,19 +48,21 @@ def run_predict(asked: PredictRequest) -> None:
     data = _rows(asked.tables, asked.id_column, model)
     for sentence in data.notes:
         console.note(sentence)
-    for sentence in data.doubts:
+    warned = [*data.doubts, *_unseen_levels(model, data.X)]
+    correction, more = _correction(model, asked) if asked.labelled else (None, [])
+    warned += more
+    for sentence in warned:
         console.warn(sentence)
-    for sentence in _unseen_levels(model, data.X):
-        console.warn(sentence)
-    correction = _correction(model, asked) if asked.labelled else None
     shift = compare_rows(model, data.X)
+    advice = _advice(model, shift, correction)
     if shift.shifted:
-        console.warn(shift.sentence() + _advice(model, shift, correction))
+        console.warn(shift.sentence() + advice)
     if correction is not None:
         console.note(correction_sentence(correction))
     result = _predictions(model, data, asked.interval, correction)
     if asked.page is not None:
-        _write_page(model, asked, shift, correction, result)
+        told = [*data.notes, *warned, *([advice] if shift.shifted else [])]
+        _write_page(model, asked, shift, correction, result, [in_options(sentence) for sentence in told])
     if asked.output is None:
         _printable_cells(spreadsheet_safe(result)).to_csv(sys.stdout, index=False)
         return
@@ -91,13 +95,13 @@ def _refuse_for_classes(model: Any, asked: PredictRequest) -> None:
 
 
 def _rows(paths: list[str], id_column: str | None, model: Any, *, target: str | None = None) -> Dataset:
-    data = rows_of_model(paths, id_column, model, target=target)
+    data = rows_of_model(paths, id_column, model, target=target, duplicates="keep")
     refuse_bad_numbers(data.X, missing="error" if model.medians_ is None else "median", droppable=False)
     return data
 
 
-def _correction(model: Any, asked: PredictRequest) -> Recalibration:
-    """Learn a correction from the labelled rows, which have the model's columns and its target."""
+def _correction(model: Any, asked: PredictRequest) -> tuple[Recalibration, list[str]]:
+    """Learn a correction from the labelled rows, which have the model's columns and its target; and what to warn of."""
     if model.target_name_ is None:
         raise InputError("The model does not know the name of its target, which labelled rows need: leave it out.")
     if find(model.target_name_, [name for path in asked.labelled for name in read_header(path)]) is None:
@@ -111,12 +115,13 @@ def _correction(model: Any, asked: PredictRequest) -> Recalibration:
         raise InputError(
             f"Target {shown(model.target_name_)} of {asked.labelled[0]!r} holds text, not numbers: correct it."
         )
-    moved = compare_rows(model, data.X)
+    moved, warned = compare_rows(model, data.X), [*data.doubts, *_unseen_levels(model, data.X)]
     if moved.shifted:
-        console.warn(f"Of the labelled rows: {moved.sentence()} Check their units: they must be those of the new rows.")
+        warned.append(f"{moved.sentence()} Check their units: they must be those of the new rows.")
     known = np.flatnonzero(data.y.notna())
     limits = model.calibration_.limits if model.calibration_ is not None else (-np.inf, np.inf)
-    return recalibrate(model.predict(data.X.iloc[known]), data.y.iloc[known], limits=limits)
+    correction = recalibrate(model.predict(data.X.iloc[known]), data.y.iloc[known], limits=limits)
+    return correction, [f"Of the labelled rows: {sentence}" for sentence in warned]
 
 
 def _unseen_levels(model: Any, X: pd.DataFrame) -> list[str]:
@@ -154,14 +159,19 @@ def _predictions(model: Any, data: Dataset, interval: float | None, correction: 
 
 
 def _write_page(
-    model: Any, asked: PredictRequest, shift: Shift, correction: Recalibration | None, result: pd.DataFrame
+    model: Any,
+    asked: PredictRequest,
+    shift: Shift,
+    correction: Recalibration | None,
+    result: pd.DataFrame,
+    told: Sequence[str],
 ) -> None:
     from precisionnet.report.predict_page import render_prediction
 
     assert asked.page is not None
     source = " + ".join(Path(table).name for table in asked.tables)
     said = None if correction is None else correction_sentence(correction)
-    page = render_prediction(model, shift, result, source, datetime.date.today().isoformat(), said)
+    page = render_prediction(model, shift, result, source, datetime.date.today().isoformat(), said, told)
     with whole_file(asked.page) as scratch:
         scratch.write_text(page, encoding="utf-8")
     console.note(f"Wrote {asked.page}")

@@ -5,21 +5,23 @@ No torch here: refusals come quickly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from precisionnet.cli import console
+from precisionnet.cli.messages import in_options
 from precisionnet.datasets import Dataset, check_target, guess_task, load_table
-from precisionnet.datasets.checks import Finding, check_dataset
+from precisionnet.datasets.checks import Finding, check_dataset, same_rows
 from precisionnet.datasets.neuro.formats import OF_REGIONS, recognise
 from precisionnet.datasets.neuro.regions import MEASURES, parse_region, parse_structure
+from precisionnet.datasets.roles import no_such_column
 from precisionnet.datasets.table_files import find, read_header
 from precisionnet.datasets.tables import read_dataset
 from precisionnet.datasets.validation import MIN_ROWS, plain_target, unusable, unusable_features
-from precisionnet.errors import InputError, did_you_mean, refuse_all, shown, some
+from precisionnet.errors import InputError, refuse_all, some
 from precisionnet.preprocessing import EncodedColumn
 from precisionnet.preprocessing.table_columns import is_label_column
 from precisionnet.types import TaskName
@@ -44,10 +46,31 @@ def read_tables(paths: list[str], loading: dict[str, Any], *, complete_rows: boo
 
 
 def rows_to_fit(
-    paths: list[str], loading: dict[str, Any], task: str, *, complete_rows: bool, missing: str, strict: bool
+    paths: list[str],
+    loading: dict[str, Any],
+    task: str,
+    *,
+    complete_rows: bool,
+    missing: str,
+    strict: bool,
+    tested_by: Sequence[tuple[str, str | None]] = (),
 ) -> tuple[Dataset, TaskName, list[Finding]]:
-    """Return the rows, what their target is, and what was found in them; what cannot be fitted is refused at once."""
-    data, complaints = read_tables(paths, loading, complete_rows=complete_rows)
+    """Return the rows, what their target is, and what was found in them; what cannot be fitted is refused at once.
+
+    ``tested_by`` are options that say how to test, and the columns that they name.
+    """
+    unknown = unknown_columns(paths, tested_by)
+    loading = {
+        **loading,
+        "site": None if loading["site"] in unknown else loading["site"],
+        **({"covariates": [n for n in loading["covariates"] if n not in unknown]} if "covariates" in loading else {}),
+    }
+    try:
+        data, complaints = read_tables(paths, loading, complete_rows=complete_rows)
+    except InputError as error:
+        refuse_all([*getattr(error, "sentences", [str(error)]), *unknown.values()])
+        raise
+    complaints += unknown.values()
     of_target = data.y is not None or not complaints  # of a target that is misnamed all is said
     complaints += (unusable if of_target else unusable_features)(data, missing=missing)
     if len(data) < MIN_ROWS:
@@ -67,10 +90,14 @@ def rows_to_fit(
     assert kind is not None
     for sentence in data.notes:
         console.note(sentence)
+    for finding in findings:
+        if finding.check == "repeated rows" and finding.level == "note":
+            console.note(finding.sentence)
     encoding = [finding.sentence for finding in findings if finding.check == "encoding"]
     if encoding:
         console.note(" ".join(encoding))
     report_findings(findings, strict=strict)
+    findings = [replace(finding, sentence=in_options(finding.sentence)) for finding in findings]  # for the page
     return without_unused(data, missing), kind, findings
 
 
@@ -85,24 +112,42 @@ def without_unused(data: Dataset, missing: str) -> Dataset:
     return replace(data, X=data.X.drop(columns=unused)) if unused else data
 
 
-def refuse_unknown_columns(paths: list[str], named: dict[str, str | None]) -> None:
-    """Refuse an option that names a column which no table has; the nearest name is offered."""
-    columns = [name for path in paths for name in read_header(path)]
-    for option, name in named.items():
-        if name is not None and find(name, columns) is None:
-            raise InputError(
-                f"There is no column {shown(name)}{did_you_mean(name, columns)}: {option} must name one of the table's "
-                f"columns ({some(columns)})."
-            )
+def without_labels(data: Dataset, advice: str) -> Dataset:
+    """Leave out columns of text and dates, for what works on numbers alone, and say so."""
+    labels = [str(name) for name, column in data.X.items() if is_label_column(column)]
+    if not labels:
+        return data
+    one = len(labels) == 1
+    said = (
+        f"Column {some(labels)} {'holds' if one else 'hold'} text, yes and no or dates and {'is' if one else 'are'} "
+        f"left out: {advice}."
+    )
+    return replace(data, X=data.X.drop(columns=labels), notes=(*data.notes, said))
+
+
+def unknown_columns(paths: list[str], named: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+    """Return a sentence for every name that an option gives and no table has; the nearest name is offered."""
+    columns = list(dict.fromkeys(name for path in paths for name in read_header(path)))
+    return {
+        name: no_such_column(name, option, columns)
+        for option, name in named
+        if name is not None and find(name, columns) is None
+    }
 
 
 def rows_of_model(
-    paths: list[str], id_column: str | None, model: Any, *, target: str | None = None, person: str | None = None
+    paths: list[str],
+    id_column: str | None,
+    model: Any,
+    *,
+    target: str | None = None,
+    person: str | None = None,
+    duplicates: str = "auto",
 ) -> Dataset:
     """Read a fitted model's columns: by region where the tables hold regions, else as they stand."""
     names, encoder = list(model.fitted.blocks.names), model.encoder_
     headers = [read_header(path) for path in paths]
-    roles: dict[str, Any] = {"id": id_column or "auto", "target": target, "person": person}
+    roles: dict[str, Any] = {"id": id_column or "auto", "target": target, "person": person, "duplicates": duplicates}
     as_written = set(names) <= {name for header in headers for name in header}
     of_regions = any(recognise(header) in OF_REGIONS for header in headers)
     if of_regions and any(parse_region(name) is not None or parse_structure(name) is not None for name in names):
@@ -144,6 +189,16 @@ def report_findings(findings: Sequence[Finding], *, strict: bool = False) -> Non
     refuse_all(fatal)
     for finding in warned:
         console.warn(finding.sentence)
+
+
+def report_loading(data: Dataset) -> None:
+    """Print what was done and doubted while reading, and rows with the same values, where nothing else is checked."""
+    for sentence in data.notes:
+        console.note(sentence)
+    for sentence in data.doubts:
+        console.warn(sentence)
+    for finding in same_rows(data):
+        (console.warn if finding.level == "warning" else console.note)(finding.sentence)
 
 
 def named_by_measure(data: Dataset) -> Dataset:

@@ -31,6 +31,8 @@ def plain_tables(
     if guessed:
         free = [n for header in headers.values() for n in header if n not in {*roles.named(), *roles.drop}]
         id = guess_id([n for n in free if n not in (roles.features or ())]) if len(headers) == 1 else None
+        if id is None and len(headers) == 1 and roles.person is not None:
+            id = guess_id([roles.person])
     if len(headers) > 1 and id is None:
         guesses = {guess_id(header) for header in headers.values()}
         id = guesses.pop() if len(guesses) == 1 else None
@@ -43,7 +45,10 @@ def plain_tables(
         aside |= {name for header in headers.values() for name in header if name not in roles.features}
     parts = [
         without_repeats(
-            read_plain(path, id, aside, text_columns(header, roles), categories), duplicates, one_row=len(headers) > 1
+            read_plain(path, id, aside, text_columns(header, roles), categories),
+            duplicates,
+            one_row=len(headers) > 1,
+            of_people=id is not None and id == roles.person,
         )
         for path, header in headers.items()
     ]

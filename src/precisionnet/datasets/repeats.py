@@ -1,11 +1,13 @@
 """Ids that stand more than once in a table.
 
-Rows of one id that are equal in every cell are one row. Rows of one id that differ are a mistake where each id has one
-row (a table of scans, tables that are joined), and several rows of one person elsewhere.
+Rows of one id that are equal in every cell are one row. Rows of one id that differ contradict each other, and none of
+them can be trusted, unless they are several rows of one person: where the table says so (``person=`` names the id, a
+column says which visit it is) or most ids have several rows.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,16 +15,27 @@ import pandas as pd
 
 from precisionnet.datasets.joining import TablePart
 from precisionnet.errors import InputError, shown, some
+from precisionnet.types import BoolArray
 
-WAYS = ("auto", "first", "mean", "drop")
+WAYS = ("auto", "first", "mean", "drop", "keep")
 """What becomes of rows of one id that differ."""
+MOSTLY = 0.5
+"""Share of ids with several rows above which these are visits, and not mistakes."""
+_VISIT = re.compile(
+    r"(time|tp|day|week|month|year|scan|run|trial|phase|ses|follow[ _-]?up)[ _-]?(no|nr|number|id|point)?"
+    r"|(.*[ _.-])?(visit|session|wave|time[ _-]?point|date)s?([ _.-].*)?",
+    re.IGNORECASE,
+)
+"""Names of columns that tell the rows of one person apart."""
 
 
-def without_repeats(part: TablePart, how: str = "auto", *, one_row: bool) -> TablePart:
-    """Leave out exact repeats and, where there should be one row per id, rows that contradict each other.
+def without_repeats(part: TablePart, how: str = "auto", *, one_row: bool, of_people: bool = False) -> TablePart:
+    """Leave out exact repeats, and rows of one id that contradict each other.
 
-    ``how`` is one of WAYS: keep the "first" row of an id, the "mean" of its rows (numbers; the first row's labels), or
-    "drop" them all. "auto" drops them where ``one_row`` says that an id has one row, and else leaves them alone.
+    ``how`` is one of WAYS: keep the "first" row of an id, the "mean" of its rows (numbers; the first row's labels),
+    "drop" them all, or "keep" them as rows of one person. "auto" keeps them where the table shows that they are that,
+    and else drops them. Where a table needs one row per id (``one_row``) there is nothing to keep; ``of_people`` says
+    that the id names people, who may have several rows.
     """
     if part.ids is None or not part.ids.duplicated().any():
         return part
@@ -35,9 +48,14 @@ def without_repeats(part: TablePart, how: str = "auto", *, one_row: bool) -> Tab
         part = part.take(np.flatnonzero(~exact)).noting(said)
     assert part.ids is not None
     repeated = part.ids.duplicated(keep=False).to_numpy()
-    if not repeated.any() or (how == "auto" and not one_row):
+    if not repeated.any() or (not one_row and (how == "keep" or (how == "auto" and of_people))):
         return part
     names = part.ids[repeated].unique().tolist()
+    if how == "auto" and not one_row and (why := _why_visits(part, repeated)):
+        return part.noting(
+            f"{len(names)} of {part.ids.nunique()} ids of {part.path!r} ({some(names)}) have several rows, taken for "
+            f"rows of one person ({why}): they stay together in every split."
+        )
     where = _differing(part, names[0])
     differ = (
         f"{len(names)} id{'' if len(names) == 1 else 's'} of {part.path!r} ({some(names)}) "
@@ -51,11 +69,26 @@ def without_repeats(part: TablePart, how: str = "auto", *, one_row: bool) -> Tab
     if repeated.all():
         raise InputError(f"{differ}no row is left; keep a row of each with duplicates='first' or duplicates='mean'.")
     kept = part.take(np.flatnonzero(~repeated))
-    way = "all of them were left out"
+    way = f"all {int(repeated.sum())} of them were left out"
     if how == "drop":
         return kept.noting(f"{differ}{way}.")
-    doubt = f"{differ}{way}; correct the table, or keep a row of each with duplicates='first' or duplicates='mean'."
-    return replace(kept, doubts=(*kept.doubts, doubt))
+    doubt = f"{differ}{way}; correct the table, or keep a row of each with duplicates='first' or duplicates='mean'"
+    if not one_row:
+        doubt += f", or all, if they are visits of one person, with person={shown(str(part.ids.name or 'id'))}"
+    return replace(kept, doubts=(*kept.doubts, f"{doubt}."))
+
+
+def _why_visits(part: TablePart, repeated: BoolArray) -> str:
+    """Say what shows that an id's rows are visits of one person; empty where nothing does."""
+    assert part.ids is not None
+    owner = part.ids[repeated]
+    both = pd.concat([part.features, part.facts], axis=1)
+    for name in both.columns:
+        if _VISIT.fullmatch(str(name)):
+            column = both.loc[repeated, name]
+            if column.notna().all() and not pd.DataFrame({"owner": owner, "visit": column}).duplicated().any():
+                return f"column {shown(str(name))} tells them apart"
+    return "most ids have" if owner.nunique() > MOSTLY * part.ids.nunique() else ""
 
 
 def _differing(part: TablePart, name: str) -> str:

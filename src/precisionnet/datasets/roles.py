@@ -91,7 +91,8 @@ def assembled(part: TablePart, roles: ColumnRoles, description: str = "") -> tup
     site_name = _auto(roles.site, SITE_NAMES, [c for c in facts.columns if c not in taken])
     where = None if site_name is None else fact(site_name, "site=")
     site = None if where is None else as_text(where).rename("site")
-    groups = _people(part, None if roles.person is None else fact(roles.person, "person="))
+    named_by_id = part.ids is not None and roles.person is not None and part.ids.name == roles.person
+    groups = _people(part, None if roles.person is None or named_by_id else fact(roles.person, "person="))
     features, said = _chosen(part, roles)
     complaints += said
     if roles.covariates == AUTO:

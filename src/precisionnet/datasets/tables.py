@@ -103,9 +103,10 @@ def load_table(
     categories : sequence of str or bool, default=False
         Columns of a plain table that hold labels or dates; True takes every column that holds text for one. Such
         features stay text and dates, which ``PNNRegressor`` and ``PNNClassifier`` encode. By default text is refused.
-    duplicates : {"auto", "first", "mean", "drop"}, default="auto"
-        Which rows to keep of an id whose rows differ. "auto" leaves all of them out where an id should have one row,
-        and otherwise takes them for rows of one person. Exact repeats count once in any case.
+    duplicates : {"auto", "first", "mean", "drop", "keep"}, default="auto"
+        Which rows to keep of an id whose rows differ. "auto" leaves all of them out and lists them, unless the table
+        shows that they are several rows of one person: ``person`` names the id, a column tells visits apart, or most
+        ids have several rows. "keep" takes them for that. Exact repeats count once in any case.
     measures : sequence of str or None, default=None
         Measures of brain regions to take together, such as ``["thickness", "volume"]``; with "volume" also those of
         subcortical structures. None takes the cortical regions of one measure.
@@ -194,6 +195,7 @@ def read_dataset(
         if alone:
             id = None if id == AUTO else id
             part = read_participants(next(iter(headers)), next(iter(headers.values())), id, roles)
+            part = without_repeats(part, duplicates, one_row=False, of_people=_of_people(part, roles))
         else:
             part = plain_tables(headers, id, roles, categories, duplicates)
         data, complaints = assembled(part, roles)
@@ -237,7 +239,8 @@ def read_region_tables(
             continue
         beside_others = sum(other in OF_REGIONS for other in formats.values()) > 1 or len(measures or ()) > 1
         one_row = beside_others or kind in ("freesurfer", "aseg")
-        part = part if kind == "adni" else without_repeats(part, duplicates, one_row=one_row)
+        if kind != "adni":
+            part = without_repeats(part, duplicates, one_row=one_row, of_people=_of_people(part, roles))
         if measures is None:
             by_format.setdefault(kind, []).append(hint_at_volumes(part))
         else:
@@ -348,6 +351,11 @@ def _known_names(id: str | None, roles: ColumnRoles, headers: Headers) -> tuple[
     drop = [name for name in roles.drop if name in every]
     complaints = [*no_target, *no_id, *no_person, *no_site, *no_drop]
     return None if no_id else id, replace(roles, target=target, person=person, site=site, drop=drop), complaints
+
+
+def _of_people(part: TablePart, roles: ColumnRoles) -> bool:
+    """Whether the column that names the rows was said to name people."""
+    return part.ids is not None and roles.person is not None and part.ids.name == roles.person
 
 
 def _participants(source: str | Path | pd.DataFrame, id: str | None, roles: ColumnRoles) -> TablePart:

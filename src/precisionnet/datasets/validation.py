@@ -153,17 +153,6 @@ def _bad_sentence(what: str, columns: list[tuple[str, Any]], droppable: bool) ->
     return f"Column {shown(name)} {what}{where}{also}: {_or(ways or ['correct it'])}."
 
 
-def refuse_labels(X: pd.DataFrame) -> None:
-    """Refuse columns of text, categories or dates, for what works on numbers alone."""
-    labels = [str(name) for name, column in X.items() if is_label_column(column)]
-    if labels:
-        holds = "holds" if len(labels) == 1 else "hold"
-        raise InputError(
-            f"Column {some(labels)} {holds} text or dates, not numbers: leave out with drop=[{shown(labels[0])}], or "
-            "make numbers of them with precisionnet.preprocessing.TableEncoder."
-        )
-
-
 def _or(ways: Sequence[str]) -> str:
     return ways[0] if len(ways) == 1 else f"{', '.join(ways[:-1])}, or {ways[-1]}"
 

@@ -78,6 +78,11 @@ class ColumnBlocks:
         """The first node of each column."""
         return np.searchsorted(self.of_node, np.arange(len(self)))
 
+    @property
+    def unsigned(self) -> tuple[str, ...]:
+        """Columns without a direction: their edges and effects have a size and no sign."""
+        return tuple(name for name, has_sign in zip(self.names, self.signed, strict=True) if not has_sign)
+
     def norms(self, values: FloatArray) -> FloatArray:
         """Return one number per column: the node's own, or the norm over several, with a sign where there is one."""
         if self.trivial:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,8 +64,31 @@ class Baseline:
     fit_default: Callable[[FitData], Any]
 
 
+class Encoded:
+    """A fitted model behind the encoder of its training rows."""
+
+    def __init__(self, encoder: TableEncoder, model: Any) -> None:
+        self.encoder, self.model = encoder, model
+        self.classes_ = getattr(model, "classes_", None)
+
+    def predict(self, X: Any) -> Any:
+        """Return numbers, or the likeliest classes."""
+        return self.model.predict(self.encoder.transform(X))
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return probabilities, one column per class."""
+        return self.model.predict_proba(self.encoder.transform(X))
+
+
 def fit_baseline(method: str, parameters: Parameters, data: FitData) -> Any:
-    """Fit a baseline with these parameters, or with its defaults where there are none."""
+    """Fit a baseline with these parameters, or with its defaults where there are none.
+
+    Labels and dates are encoded as the networks encode them, by an encoder that has seen the training rows alone.
+    """
+    if METHODS[method].family != "group" and any(is_label_column(column) for _, column in data.train.X.items()):
+        encoder = TableEncoder().fit(data.train.X)
+        train, validation = (replace(rows, X=encoder.transform(rows.X)) for rows in (data.train, data.validation))
+        return Encoded(encoder, fit_baseline(method, parameters, replace(data, train=train, validation=validation)))
     baseline = BASELINES[method]
     # As scikit-learn says that its solver broke down; other packages say it in their own ways.
     broken = (Exception,) if method in RIVALS else (np.linalg.LinAlgError, ValueError)
@@ -317,9 +340,7 @@ def _default_guess(data: FitData) -> Any:
 
 
 def _fitted(model: Any, train: Dataset) -> Any:
-    """Fit, with labels and dates encoded as the networks encode them, where there are any."""
-    labels = any(is_label_column(column) for _, column in train.X.items())
-    return (make_pipeline(TableEncoder(), model) if labels else model).fit(train.X, target_of(train))
+    return model.fit(train.X, target_of(train))
 
 
 BASELINES: dict[str, Baseline] = {

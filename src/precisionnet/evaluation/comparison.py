@@ -27,7 +27,6 @@ from precisionnet.datasets import (
     guess_task,
     refuse_unusable,
 )
-from precisionnet.datasets.validation import refuse_labels
 from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.checks import refuse_text_columns
 from precisionnet.evaluation.baselines import BaselineCandidate, predict_rows
@@ -57,6 +56,7 @@ from precisionnet.evaluation.protocol import (
 from precisionnet.evaluation.rivals import able
 from precisionnet.evaluation.tuning import NO_OPTUNA, RUNGS, Candidate, Parameters, Tuning, search
 from precisionnet.parameters import settled
+from precisionnet.preprocessing.table_columns import is_label_column
 from precisionnet.runner.jobs import Experiment, Finished, Job, Row
 from precisionnet.runner.run import Event, run_experiment
 from precisionnet.types import TaskName
@@ -88,7 +88,8 @@ def compare(
     Parameters
     ----------
     X : array-like or DataFrame of shape (n_samples, n_features)
-        Features. NaN is a missing value.
+        Features. NaN is a missing value. Text, categories and dates of a data frame are encoded, in every split by what
+        the training rows show, for every method in the same way.
     y : array-like of shape (n_samples,)
         The target: numbers, or classes.
     methods : sequence of str, default=None
@@ -137,7 +138,6 @@ def compare(
     True
     """
     data = _as_dataset(X, y, groups, hold_out)
-    refuse_labels(data.X)
     features, target = refuse_unusable(data, missing="median")
     kind = _task(task, target)
     data = replace(data, X=features, y=check_target(target, kind))
@@ -379,9 +379,13 @@ def _as_dataset(X: Any, y: Any, groups: Any, site: Any = None) -> Dataset:
     rows = pd.RangeIndex(len(features))
     features = features.set_axis(rows).set_axis([str(name) for name in features.columns], axis=1)
     name = y.name if isinstance(y, pd.Series) and y.name is not None else "y"
-    refuse_text_columns(features)
+    mixed = [
+        name for name, column in features.items() if pd.api.types.infer_dtype(column, skipna=True).startswith("mixed")
+    ]
+    refuse_text_columns(features[mixed] if isinstance(X, pd.DataFrame) else features)
+    numbers = {name: np.float64 for name, column in features.items() if not is_label_column(column)}
     return Dataset(
-        X=features.astype(np.float64),
+        X=features.astype(numbers),
         y=pd.Series(np.asarray(y), rows, name=name),
         groups=None if groups is None else pd.Series(np.asarray(groups), rows, name="groups"),
         site=None if site is None else pd.Series(np.asarray(site), rows, name="site"),

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from precisionnet.arguments import check_count
 from precisionnet.datasets import Dataset, Split
 from precisionnet.errors import InputError, some
+from precisionnet.preprocessing.table_columns import is_label_column
 from precisionnet.types import IndexArray, TaskName
 
 FRACTIONS = (0.6, 0.2, 0.2)
@@ -162,9 +163,13 @@ def data_hash(data: Dataset) -> str:
     """Hash features, target and people, with their names and in their order: all that a result can depend on."""
     digest = hashlib.sha256()
     _add_labels(digest, [str(name) for name in data.X.columns])
-    values = np.ascontiguousarray(data.X.to_numpy(dtype=np.float64)) + 0.0  # -0.0 is 0.0
+    labels = [name for name, column in data.X.items() if is_label_column(column)]
+    numbers = data.X.drop(columns=labels) if labels else data.X
+    values = np.ascontiguousarray(numbers.to_numpy(dtype=np.float64)) + 0.0  # -0.0 is 0.0
     values[np.isnan(values)] = np.nan  # one NaN for all
     digest.update(repr(values.shape).encode() + values.tobytes())
+    for name in labels:
+        _add_labels(digest, [f"{name} {data.X[name].dtype}", *_texts(data.X[name])])
     for column in (data.X.index, data.y, data.groups):
         _add_labels(digest, ["none"] if column is None else [str(column.name), *_texts(column)])
     return digest.hexdigest()

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from precisionnet.datasets.checks.target import DISGUISED, names_alike
-from precisionnet.errors import InputError, shown, some
+from precisionnet.errors import InputError, refuse_all, shown, some
 from precisionnet.evidence.covariates import covariate_columns
 from precisionnet.evidence.design import FEWEST_PEOPLE as FEWEST_IN_GROUP
 from precisionnet.evidence.design import MOST_GROUPS
@@ -47,11 +47,19 @@ class Given:
         return [self.target, *([] if self.site is None else ["site"]), *named]
 
 
-def checked_study(
-    y: Any, n: int, *, labels: Any, controls: Any, groups: Any, site: Any, combat: bool, **covariates: Any
-) -> Given:
+def checked_study(y: Any, n: int, **given: Any) -> Given:
     """Return what is given in one shape, or refuse it with all complaints at once; ``n`` is the number of rows of X."""
-    target = _column(y, n, "y", str(getattr(y, "name", None) or "y"))
+    study, complaints = looked_at(y, n, **given)
+    refuse_all(complaints)
+    assert study is not None
+    return study
+
+
+def looked_at(
+    y: Any, n: int, *, labels: Any, controls: Any, groups: Any, site: Any, combat: bool, **covariates: Any
+) -> tuple[Given | None, list[str]]:
+    """Return what is given in one shape, None where the target is None, and every complaint about it."""
+    target = None if y is None else _column(y, n, "y", str(getattr(y, "name", None) or "y"))
     by, person, place = (
         None if values is None else _column(values, n, name, name)
         for values, name in ((labels, "labels"), (groups, "groups"), (site, "site"))
@@ -59,14 +67,14 @@ def checked_study(
     frames = {name: None if values is None else _covariates(values, n) for name, values in covariates.items()}
     learned = np.ones(n, dtype=bool) if by is None or controls is None else (by == controls).to_numpy()
     complaints = [
-        *target_complaints(target),
+        *([] if target is None else target_complaints(target)),
         *group_complaints(by, controls, person, n),
         *site_complaints(place, learned, combat=combat),
-        *covariate_complaints(frames, target, by, place),
+        *([] if target is None else covariate_complaints(frames, target, by, place)),
     ]
-    if complaints:
-        raise InputError(" ".join(complaints))
-    return Given(str(target.name), target.to_numpy(dtype=np.float64), by, person, place, frames, learned)
+    if target is None or complaints:
+        return None, complaints
+    return Given(str(target.name), target.to_numpy(dtype=np.float64), by, person, place, frames, learned), []
 
 
 def target_complaints(y: pd.Series[Any]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,17 @@ from matplotlib.figure import Figure
 from precisionnet.errors import InputError
 from precisionnet.plots.circle import Arc, draw_circle, empty_circle
 from precisionnet.plots.graph import EDGES_DRAWN, clustered_order
-from precisionnet.plots.style import GRID, MUTED, NEGATIVE, POSITIVE, new_figure, short, without_common_ending
+from precisionnet.plots.style import (
+    GRID,
+    MUTED,
+    NEGATIVE,
+    NO_DIRECTION,
+    POSITIVE,
+    UNSIGNED,
+    new_figure,
+    short,
+    without_common_ending,
+)
 from precisionnet.types import FloatArray, IndexArray
 
 UNSURE_DRAWN = 25
@@ -29,6 +39,7 @@ def evidence_graph(
     most: int = EDGES_DRAWN,
     most_unsure: int = UNSURE_DRAWN,
     signs: tuple[str, str] = SIGNS,
+    unsigned: Collection[str] = (),
 ) -> Figure:
     """Draw the edges that are beyond chance in colour, and some of the others pale, thin and behind them.
 
@@ -48,6 +59,8 @@ def evidence_graph(
         Other edges to draw at most, the largest ones.
     signs : tuple of two str, default=("beyond chance, positive", "beyond chance, negative")
         What the legend says of the two signs.
+    unsigned : collection of str, default=()
+        Columns without a direction, whose edges have a size and no sign: they are drawn in a colour of their own.
 
     Returns
     -------
@@ -79,16 +92,17 @@ def evidence_graph(
     ]
     for row in certain.iloc[::-1].to_dict("records"):  # the strongest last, on top
         share = abs(row[value]) / (largest or 1.0)
-        color = POSITIVE if row[value] > 0 else NEGATIVE
+        plain = row["source"] in unsigned or row["target"] in unsigned
+        color = UNSIGNED if plain else POSITIVE if row[value] > 0 else NEGATIVE
         arcs.append(Arc(places[row["source"]], places[row["target"]], color, 0.9 + 2.6 * share, 0.35 + 0.5 * share))
     draw_circle(axes, names, _order(pd.concat([certain, others]), places, value), arcs)
-    if (certain[value] > 0).any():
-        axes.plot([], [], color=POSITIVE, linewidth=3, label=signs[0])
-    if (certain[value] < 0).any():
-        axes.plot([], [], color=NEGATIVE, linewidth=3, label=signs[1])
+    drawn = {arc.color for arc in arcs}
+    for color, label in zip((POSITIVE, NEGATIVE, UNSIGNED), (*signs, f"beyond chance, {NO_DIRECTION}"), strict=True):
+        if color in drawn:
+            axes.plot([], [], color=color, linewidth=3, label=label)
     if len(others):
         axes.plot([], [], color=PALE, linewidth=1.2, label="not told from chance")
-    figure.legend(loc="outside lower center", ncols=3)
+    figure.legend(loc="outside lower center", ncols=2 if UNSIGNED in drawn else 3)
     return figure
 
 
@@ -129,7 +143,8 @@ def node_bars(nodes: pd.DataFrame, *, value: str, low: str, high: str, sure: str
     size, place = shown[value].to_numpy(dtype=float), np.arange(len(shown))
     direction = shown["direction"].to_numpy() if "direction" in shown else np.ones(len(shown))
     certain = shown[sure].to_numpy(dtype=bool)
-    colors = [(POSITIVE if d >= 0 else NEGATIVE) if c else PALE for c, d in zip(certain, direction, strict=True)]
+    of_direction = {1: POSITIVE, -1: NEGATIVE, 0: UNSIGNED}
+    colors = [of_direction[int(np.sign(d))] if c else PALE for c, d in zip(certain, direction, strict=True)]
     figure, (axes,) = new_figure(7.6, 1.3 + 0.26 * len(shown))
     axes.barh(place, size, color=colors, height=0.68)
     reach: FloatArray = np.vstack([size - shown[low].to_numpy(dtype=float), shown[high].to_numpy(dtype=float) - size])
@@ -141,8 +156,9 @@ def node_bars(nodes: pd.DataFrame, *, value: str, low: str, high: str, sure: str
     axes.set_xlabel(label)
     axes.set_ylim(-0.6, len(shown) - 0.4)
     for color, text, there in (
-        (POSITIVE, "beyond chance, prediction rises", (certain & (direction >= 0)).any()),
+        (POSITIVE, "beyond chance, prediction rises", (certain & (direction > 0)).any()),
         (NEGATIVE, "beyond chance, prediction falls", (certain & (direction < 0)).any()),
+        (UNSIGNED, "beyond chance, no direction", (certain & (direction == 0)).any()),
         (PALE, "not told from chance", (~certain).any()),
     ):
         if there:

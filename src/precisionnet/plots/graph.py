@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
@@ -20,8 +20,10 @@ from precisionnet.plots.style import (
     MAIN,
     MUTED,
     NEGATIVE,
+    NO_DIRECTION,
     POSITIVE,
     SECOND,
+    UNSIGNED,
     new_figure,
     short,
     without_common_ending,
@@ -65,7 +67,7 @@ def clustered_order(partial: FloatArray) -> IndexArray:
     return order
 
 
-def heat_map(partial: FloatArray, names: Sequence[str]) -> Figure:
+def heat_map(partial: FloatArray, names: Sequence[str], unsigned: Collection[str] = ()) -> Figure:
     """Draw partial correlations in clustered order; white is an exact zero, grey the diagonal.
 
     Parameters
@@ -74,6 +76,8 @@ def heat_map(partial: FloatArray, names: Sequence[str]) -> Figure:
         Partial correlations, as ``precisionnet.precision.partial_correlations`` makes them from a precision.
     names : sequence of str
         Names of the columns.
+    unsigned : collection of str, default=()
+        Columns without a direction, whose values are sizes: they are drawn in grey.
 
     Returns
     -------
@@ -88,14 +92,22 @@ def heat_map(partial: FloatArray, names: Sequence[str]) -> Figure:
     [0, 1]
     """
     partial = _partial_correlations(partial, names)
+    plain = np.array([name in unsigned for name in names], dtype=bool)
     names = without_common_ending(names)
     order = clustered_order(partial)
     shown = partial[np.ix_(order, order)].copy()
+    sizes = plain[order][:, None] | plain[order]
     np.fill_diagonal(shown, 0.0)
     figure, (axes,) = new_figure(8.6, 7.6)
     limit = float(np.abs(shown).max()) or 1.0
     axes.imshow(np.where(np.eye(len(shown)) > 0, 0.12, 0.0), cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
     shown[shown == 0.0] = np.nan  # an exact zero is white, not the pale middle of the colours
+    if sizes.any():
+        grey = np.where(sizes, np.abs(shown), np.nan)
+        axes.imshow(grey, cmap="Greys", vmin=-0.15 * limit, vmax=1.1 * limit, interpolation="nearest")
+        shown = np.where(sizes, np.nan, shown)
+        axes.plot([], [], color=UNSIGNED, linewidth=6, label=f"grey: {NO_DIRECTION}")
+        figure.legend(loc="outside lower center")
     image = axes.imshow(shown, cmap=DIVERGING, norm=TwoSlopeNorm(0.0, -limit, limit), interpolation="nearest")
     size = float(np.clip(380.0 / len(names), 3.5, 9.0))
     if len(names) <= 130:
@@ -112,7 +124,9 @@ def heat_map(partial: FloatArray, names: Sequence[str]) -> Figure:
     return figure
 
 
-def edge_graph(partial: FloatArray, names: Sequence[str], most: int = EDGES_DRAWN) -> Figure:
+def edge_graph(
+    partial: FloatArray, names: Sequence[str], most: int = EDGES_DRAWN, unsigned: Collection[str] = ()
+) -> Figure:
     """Draw the strongest edges as arcs in a circle; columns are in clustered order, so strong ties are short.
 
     Parameters
@@ -124,6 +138,8 @@ def edge_graph(partial: FloatArray, names: Sequence[str], most: int = EDGES_DRAW
         Names of the columns.
     most : int, default=80
         Edges to draw at most.
+    unsigned : collection of str, default=()
+        Columns without a direction, whose edges have a size and no sign: they are drawn in a colour of their own.
 
     Returns
     -------
@@ -147,15 +163,24 @@ def edge_graph(partial: FloatArray, names: Sequence[str], most: int = EDGES_DRAW
     strength = np.abs(partial[rows, cols])
     drawn = np.argsort(strength)[::-1][:most][::-1]  # the strongest last, on top
     rows, cols, strength = rows[drawn], cols[drawn], strength[drawn] / strength.max()
+    plain = np.array([name in unsigned for name in names], dtype=bool)
+    colors = [
+        UNSIGNED if plain[i] or plain[j] else POSITIVE if partial[i, j] > 0 else NEGATIVE
+        for i, j in zip(rows, cols, strict=True)
+    ]
     arcs = [
-        Arc(int(i), int(j), POSITIVE if partial[i, j] > 0 else NEGATIVE, 0.5 + 3.0 * share, 0.25 + 0.6 * share)
-        for i, j, share in zip(rows, cols, strength, strict=True)
+        Arc(int(i), int(j), color, 0.5 + 3.0 * share, 0.25 + 0.6 * share)
+        for i, j, color, share in zip(rows, cols, colors, strength, strict=True)
     ]
     draw_circle(axes, names, clustered_order(partial), arcs)
-    axes.plot([], [], color=POSITIVE, linewidth=3, label="positive partial correlation")
-    if (partial[rows, cols] < 0).any():
-        axes.plot([], [], color=NEGATIVE, linewidth=3, label="negative")
-    figure.legend(loc="outside lower center", ncols=2)
+    for color, label in (
+        (POSITIVE, "positive partial correlation"),
+        (NEGATIVE, "negative"),
+        (UNSIGNED, NO_DIRECTION),
+    ):
+        if color in colors:
+            axes.plot([], [], color=color, linewidth=3, label=label)
+    figure.legend(loc="outside lower center", ncols=3)
     return figure
 
 

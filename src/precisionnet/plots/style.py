@@ -25,6 +25,9 @@ MAIN = "#1d5fa6"
 SECOND = "#d9822b"
 POSITIVE = "#2166ac"
 NEGATIVE = "#b2182b"
+UNSIGNED = "#3e4c59"
+"""Of edges without a direction: between columns of several levels, say."""
+NO_DIRECTION = "no direction (several levels)"
 DIVERGING = "RdBu"
 
 _RC: Any = {

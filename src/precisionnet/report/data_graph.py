@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,8 +83,13 @@ def sure_sentence(found: EdgeInference) -> str:
     return f"{n} of {of} pairs {_are(n)} joined beyond chance at a false discovery rate of {LEVEL:g}."
 
 
-def data_graph_part(found: EdgeInference, names: list[str], key: str, whose: str = "") -> DataGraph:
-    """Draw and tabulate; ``key`` keeps the pictures of a page apart, ``whose`` says of which rows the graph is."""
+def data_graph_part(
+    found: EdgeInference, names: list[str], key: str, whose: str = "", unsigned: Collection[str] = ()
+) -> DataGraph:
+    """Draw and tabulate; ``key`` keeps the pictures of a page apart, ``whose`` says of which rows the graph is.
+
+    Edges of columns without a direction (``unsigned``) have a size and no sign.
+    """
     edges = edges_with_sureness(found)
     sure = edges[edges["sure"]]
     order = ["selection_frequency"] if found.method == "stability" else ["p_value"]
@@ -93,7 +99,7 @@ def data_graph_part(found: EdgeInference, names: list[str], key: str, whose: str
     if len(sure):
         caption = f"The data's graph{whose}: edges beyond chance in colour, others pale."
         with plots.styled():
-            figure = plots.evidence_graph(edges, names, value="partial_correlation")
+            figure = plots.evidence_graph(edges, names, value="partial_correlation", unsigned=unsigned)
             picture = Picture(Markup(plots.to_svg(figure, key)), caption)
     return DataGraph(
         says=sure_sentence(found),
@@ -104,7 +110,7 @@ def data_graph_part(found: EdgeInference, names: list[str], key: str, whose: str
             [
                 str(row["source"]),
                 str(row["target"]),
-                f"{row['partial_correlation']:+.3f}",
+                f"{row['partial_correlation']:{'' if {row['source'], row['target']} & set(unsigned) else '+'}.3f}",
                 interval_text(row["ci_low"], row["ci_high"]),
                 q_text(row["q_value"]) if found.method != "stability" else f"{row['selection_frequency']:.0%}",
             ]

@@ -115,7 +115,9 @@ def render_explanation(about: Explanation, created: str) -> str:
         nodes=_node_rows(nodes),
         edges=_edge_rows(edges),
         outside=_outside(found.edges),
-        graph=None if about.graph is None else data_graph_part(about.graph, about.names, "data-graph"),
+        graph=None
+        if about.graph is None
+        else data_graph_part(about.graph, about.names, "data-graph", unsigned=about.model.fitted.blocks.unsigned),
         columns={"edges.csv": EDGE_COLUMNS, "nodes.csv": NODE_COLUMNS, "contributions.csv": CONTRIBUTION_COLUMNS},
         not_meant=NOT_MEANT,
         versions=versions(),
@@ -139,7 +141,12 @@ def _figures(about: Explanation, nodes: pd.DataFrame, edges: pd.DataFrame) -> di
         }
         if edges["sure"].any():
             drawn["edges"] = (
-                plots.evidence_graph(edges, about.names, value="effect"),
+                plots.evidence_graph(
+                    edges,
+                    about.names,
+                    value="effect",
+                    unsigned=about.names if len(about.classes) > 2 else about.model.fitted.blocks.unsigned,
+                ),
                 "The task's graph: edges beyond chance in colour, others pale.",
             )
         return {name: Picture(Markup(plots.to_svg(figure, name)), text) for name, (figure, text) in drawn.items()}

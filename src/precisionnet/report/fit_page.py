@@ -157,7 +157,8 @@ def _effect(value: float, signed: bool) -> str:
 def _figures(result: Measured, judged: pd.DataFrame | None) -> dict[str, Picture]:
     model, said = result.model, result.predictions[result.method]
     names = column_names(model)
-    partial = model.fitted.blocks.partial_correlations(model.precision_)
+    blocks = model.fitted.blocks
+    partial, unsigned = blocks.partial_correlations(model.precision_), blocks.unsigned
     mu, responses = _responses(model)
     many = len(model.networks_) > 1
     metric = "Mean absolute error" if result.task == "regression" else "Accuracy"
@@ -167,11 +168,16 @@ def _figures(result: Measured, judged: pd.DataFrame | None) -> dict[str, Picture
                 plots.training_curves(model.history_, model.best_epoch_, metric),
                 f"{metric} by epoch, the distance between the two matrices, and the exact zeros.",
             ),
-            "heat_map": (plots.heat_map(partial, names), "Partial correlations between all columns, clustered."),
+            "heat_map": (
+                plots.heat_map(partial, names, unsigned),
+                "Partial correlations between all columns, clustered.",
+            ),
             "graph": (
-                plots.edge_graph(partial, names)
+                plots.edge_graph(partial, names, unsigned=unsigned)
                 if judged is None
-                else plots.evidence_graph(judged, names, value="partial_correlation", most_unsure=EDGES_DRAWN),
+                else plots.evidence_graph(
+                    judged, names, value="partial_correlation", most_unsure=EDGES_DRAWN, unsigned=unsigned
+                ),
                 "The strongest edges of the data's graph.",
             ),
             "spectrum": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +100,8 @@ class GroupGraphs:
     paired_by: str | None
     source: str
     seed: int
+    notes: Sequence[str] = ()
+    """What was done while the table was read."""
 
 
 def render_graphs(found: GroupGraphs, created: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,13 @@ WIDEST_BAR = 3.0
 
 
 def render_prediction(
-    model: Any, shift: Shift, predictions: pd.DataFrame, source: str, created: str, correction: str | None = None
+    model: Any,
+    shift: Shift,
+    predictions: pd.DataFrame,
+    source: str,
+    created: str,
+    correction: str | None = None,
+    told: Sequence[str] = (),
 ) -> str:
     """Return one page about predictions of new rows.
 
@@ -37,6 +44,8 @@ def render_prediction(
         Date to show.
     correction : str, default=None
         What was done with labelled rows of the new place.
+    told : sequence of str, default=()
+        What else was said of the rows, such as levels that the model never saw.
 
     Returns
     -------
@@ -62,6 +71,7 @@ def render_prediction(
         verdict=shift.sentence()
         or "The rows are like those that the model learned from, as far as means, units and distances tell.",
         correction=correction,
+        told=[sentence.strip() for sentence in told if sentence.strip()],
         source=source,
         created=created,
         n_training=sum(model.n_rows_.values()),

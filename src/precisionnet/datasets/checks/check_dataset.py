@@ -75,7 +75,8 @@ def check_dataset(data: Dataset, task: TaskName | None = None, missing: str = "e
     if labels:
         found += label_columns(table[labels], data.y, filled_in=missing != "error")
     if not X.shape[1]:
-        return [*found, *size(data, len(labels)), *target_facts(data.y, task), *people(data)]
+        same = repeated_rows(_coded(table), data.groups)
+        return [*found, *size(data, len(labels)), *target_facts(data.y, task), *people(data), *same]
     names = [str(data.original_names.get(str(name), name)) for name in X.columns]
     facts = target_facts(data.y, task)
     found += [*size(data, X.shape[1] + len(labels)), *facts, *people(data)]
@@ -90,9 +91,28 @@ def check_dataset(data: Dataset, task: TaskName | None = None, missing: str = "e
         codes, is_coded = coded_values(columns)
         found += [*target_codes, *codes, *constant_columns(columns), *row_numbers(columns)]
         repeated, distinct = repeated_columns(columns)
-        found += [*repeated, *totals(columns, distinct), *([] if labels else repeated_rows(columns, data.groups))]
+        found += [*repeated, *totals(columns, distinct)]
+        found += repeated_rows(_coded(table) if labels else columns, data.groups)
         found += [*outliers(columns, is_coded), *site_confounding(y, data.site, task), *leakage(columns, y, task)]
     return found
+
+
+def same_rows(data: Dataset) -> list[Finding]:
+    """Only whether rows have the same values, for what does without the other checks."""
+    usable = len(data) >= MIN_ROWS and not any(kind.kind == "c" for kind in data.X.dtypes) and data.X.shape[1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return repeated_rows(_coded(data.X), data.groups) if usable else []
+
+
+def _coded(table: pd.DataFrame) -> ColumnSummaries:
+    """A table in which a number stands for each label, so that rows can be compared."""
+    codes = {
+        name: pd.Series(pd.factorize(column)[0], column.index).astype(float).where(column.notna())
+        if is_label_column(column)
+        else column
+        for name, column in table.items()
+    }
+    return ColumnSummaries.of(pd.DataFrame(codes, index=table.index), [str(name) for name in table])
 
 
 def size(data: Dataset, n_columns: int) -> list[Finding]:

@@ -20,6 +20,8 @@ IS_A_TOTAL = 0.99
 """R2 of a non-negative weighting of the others. On ABIDE the mean thickness has 0.997, a region at most 0.92."""
 IS_COMPUTED = 0.9999
 """R2 of any weighting of the others."""
+NO_ID = "row"
+"""Name of the index of a table whose rows have no id: they are counted."""
 CHANCE = 1e-3
 """Expected number of pairs of equal rows, were the columns independent, above which a pair is no news."""
 
@@ -170,12 +172,20 @@ def repeated_rows(columns: ColumnSummaries, people: pd.Series[Any] | None) -> li
     who = pd.Series(columns.ids if people is None else people.to_numpy()).astype(str)
     across = [group for group in groups if len(set(who.iloc[group])) > 1]
     shown_groups = across or groups
-    pairs = and_list([" = ".join(shown(columns.ids[i]) for i in group[:3]) for group in shown_groups])
+    spelled = str if columns.ids.name == NO_ID else shown
+    pairs = and_list([" = ".join(spelled(columns.ids[i]) for i in group[:3]) for group in shown_groups])
     n_equal = sum(len(group) for group in shown_groups)
     if _expected_by_chance(columns) > CHANCE:
         sentence = f"{n_equal} rows share all their values with another ({pairs}), as rounded numbers may by chance."
         return [Finding("note", "repeated rows", sentence)]
     thing = "scan" if columns.of_brains else "row"
+    if columns.ids.name == NO_ID and people is None:
+        sentence = (
+            f"{n_equal} rows have exactly the same values as another (rows {pairs}): a {thing} that was entered twice "
+            "stands in training and in test at once; remove one of each, or name the id with id=, so that they count "
+            "once."
+        )
+        return [Finding("warning", "repeated rows", sentence)]
     way = (
         f"a {thing} under two names would stand in training and in test at once; remove one of each"
         if across
