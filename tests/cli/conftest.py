@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from typer.testing import CliRunner
 
 from precisionnet.cli import console
 from precisionnet.cli.app import app
-from precisionnet.evaluation.methods import METHODS
-from precisionnet.runner.worker import one_thread
+from tests.cheap import cheap_baselines, two_folds
 from tests.pictures import blank_pictures, with_pictures
 
-__all__ = ["blank_pictures", "with_pictures"]
+__all__ = ["blank_pictures", "cheap_baselines", "two_folds", "with_pictures"]
 
 
 @dataclass(frozen=True)
@@ -32,19 +31,6 @@ class Run:
     def flat(self) -> str:
         """Standard output on one line."""
         return re.sub(r"\s+", " ", self.out)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _cheap_baselines():
-    """Two values of each baseline's parameter: choosing among all of them is most of the time of a small fit.
-
-    ``tests/evaluation`` tries the whole grids. One thread, as fits of a few dozen rows only lose to a second one.
-    """
-    with pytest.MonkeyPatch.context() as patch, one_thread():
-        for name in ("ridge", "logistic"):
-            ((parameter, values),) = METHODS[name].grid.items()
-            patch.setitem(METHODS, name, replace(METHODS[name], grid={parameter: [values[0], values[len(values) // 2]]}))
-        yield
 
 
 @pytest.fixture
