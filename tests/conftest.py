@@ -16,6 +16,7 @@ import torch
 from hypothesis import HealthCheck, settings
 
 from precisionnet.datasets import make_gaussian_regression
+from precisionnet.estimators import combination
 from precisionnet.runner.worker import one_thread
 from tests import kernels
 
@@ -54,6 +55,18 @@ def _one_thread(request):
     else:
         with one_thread():
             yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_weighing(request):
+    """Ensembles find the weights of their kinds in few steps: all of them are half of a small fit.
+
+    ``test_kinds``, which is about the weights, takes them all.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.stem != "test_kinds":
+            patch.setattr(combination, "STEPS", 15)
+        yield
 
 
 @pytest.fixture
