@@ -26,7 +26,7 @@ METHODS = ("joint", "naive", "glasso", "sample", "vnn")
 SPLIT = {"validation_fraction": 0.25}
 LEARNS = {
     "standard": {"n_members": 3, "max_epochs": 20},
-    "paper": {"recipe": "paper", "max_epochs": 25, "patience": 15, "task_steps": 5},
+    "paper": {"recipe": "paper", "max_epochs": 25, "patience": 15},
 }
 """Long enough to learn something."""
 

@@ -19,7 +19,7 @@ from precisionnet import PNNClassifier, PNNRegressor
 
 FEW = {
     "standard": {"n_members": 2, "max_epochs": 4},
-    "paper": {"recipe": "paper", "max_epochs": 5, "task_steps": 2},
+    "paper": {"recipe": "paper", "max_epochs": 10, "task_steps": 2},
 }
 """Small enough to be checked in a moment, large enough to learn the tables of the checks."""
 
