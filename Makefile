@@ -9,6 +9,10 @@ READY  := $(VENV)/.ready
 PRECISIONNET_DATA ?= $(wildcard $(abspath ../shared/data))
 export PRECISIONNET_DATA
 
+# Compiled modules are kept: each worker of a test run would compile all tests, and each process that a test starts all of
+# the package.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: conventions setup demo test test-other-kernels test-slow test-all test-browser lint format docs results experiments figures bench-precision bench-grid bench-train bench-files evidence accuracy honest tables study-recipe clean gap
 
 setup: $(READY)

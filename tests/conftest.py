@@ -16,10 +16,13 @@ import torch
 from hypothesis import HealthCheck, settings
 
 from precisionnet.datasets import make_gaussian_regression
+from precisionnet.estimators import combination
+from precisionnet.runner.worker import one_thread
 from tests import kernels
 
-# Threads in tests: torch has one on the main thread, as small products only wait for a second one. BLAS and new threads
-# keep the machine's number, as for a user. A test about threads asks for the fixture ``two_threads``.
+# Threads in tests: torch has one on the main thread, as small products only wait for a second one. Where fits are
+# tested BLAS and new threads keep the machine's number, as for a user; elsewhere they have one, too, as a second one
+# that spins takes more time than all the sums. A test about threads asks for the fixture ``two_threads``.
 torch.set_num_threads(1)
 
 # Few examples, the same in every run, so that a failure is never luck. ``HYPOTHESIS_PROFILE=thorough`` draws many, new
@@ -39,6 +42,31 @@ def pytest_configure(config: pytest.Config) -> None:
     """Compile the kernels before the first test, where no run before this one did; not to list tests, not per worker."""
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         kernels.warm()
+
+
+AS_FOR_A_USER = {"joint", "nn", "runner", "test_fit", "test_files_processes"}
+"""Rooms and modules whose tests would show fits that change each other's number of threads."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread(request):
+    if {request.path.parent.name, request.path.stem} & AS_FOR_A_USER:
+        yield
+    else:
+        with one_thread():
+            yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_weighing(request):
+    """Ensembles find the weights of their kinds in few steps: all of them are half of a small fit.
+
+    ``test_kinds``, which is about the weights, takes them all.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.stem != "test_kinds":
+            patch.setattr(combination, "STEPS", 15)
+        yield
 
 
 @pytest.fixture

@@ -8,6 +8,6 @@ import pytest
 
 QUICK: dict[str, dict[str, Any]] = {
     "standard": {"recipe": "standard", "n_members": 2, "max_epochs": 3, "batch_size": 16, "random_state": 0},
-    "paper": {"recipe": "paper", "max_epochs": 4, "random_state": 0},
+    "paper": {"recipe": "paper", "max_epochs": 4, "weight_steps": 3, "random_state": 0},
 }
 both_recipes = pytest.mark.parametrize("quick", QUICK.values(), ids=QUICK)

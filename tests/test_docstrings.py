@@ -9,7 +9,10 @@ import sys
 import pytest
 
 import precisionnet as top
+from tests.cheap import cheap_baselines
 from tests.docstrings import complaints, public_names
+
+__all__ = ["cheap_baselines"]
 
 PACKAGES = (
     "precisionnet.nn",

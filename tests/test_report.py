@@ -17,9 +17,10 @@ from precisionnet.evaluation import group_folds, measure, time_folds
 from precisionnet.evidence import edge_inference
 from precisionnet.parameters import PARAMETERS
 from precisionnet.report import how_tested, render, score_lines, verdict
+from tests.cheap import cheap_baselines, two_folds
 from tests.pictures import blank_pictures, with_pictures
 
-__all__ = ["blank_pictures", "with_pictures"]
+__all__ = ["blank_pictures", "cheap_baselines", "two_folds", "with_pictures"]
 
 VOID = {"meta", "br", "img", "input", "link", "hr", "path", "use", "rect", "line", "image"}
 
@@ -138,9 +139,9 @@ def test_an_empty_graph_still_makes_a_page(gaussian):
 
 def test_many_columns_and_one_wide_name_still_make_a_page(with_pictures):
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(40, 140)))
+    X = pd.DataFrame(rng.normal(size=(30, 140)))
     X.columns = [f"c{i}" * (30 if i == 0 else 1) for i in range(140)]
-    y = pd.Series(rng.normal(size=40), name="y")
+    y = pd.Series(rng.normal(size=30), name="y")
     page = render(measure(Dataset(X, y), "regression", {"max_epochs": 1, "n_members": 1, "l1_scale": 0.5}), "t", "d")
     assert "140 columns, clustered" in page
 
@@ -199,6 +200,9 @@ def test_the_page_says_how_it_was_tested_and_what_the_other_error_is(gaussian, k
     page = render(result, "t", "d")
     assert words.replace("'", "&#39;") in page
     assert f"(out of bag), its mean absolute error is {result.model.oob_mae_:.3g}" in page
+
+
+def test_a_page_tested_by_its_own_networks_has_no_other_error(gaussian):
     assert "out of bag" not in render(measure(gaussian, "regression", {"max_epochs": 1, "n_members": 4}), "t", "d")
 
 

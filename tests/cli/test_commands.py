@@ -13,7 +13,9 @@ import pytest
 
 from precisionnet import PNNRegressor, load
 
-QUICK = ("--max-epochs", "2")
+QUICK = ("--max-epochs", "2", "--n-members", "2")
+SEVERAL = ("--max-epochs", "2")
+"""All kinds of networks, as without options."""
 
 
 def test_help_imports_nothing_heavy():
@@ -36,7 +38,7 @@ print([name for name in ("torch", "pandas", "sklearn", "numpy", "matplotlib") if
 
 def test_fit_predict_show(precisionnet, table, tmp_path, gaussian):
     out = tmp_path / "out"
-    done = precisionnet("fit", table, "--target", "age", "--id", "who", "--out", out, "--seed", 3, *QUICK)
+    done = precisionnet("fit", table, "--target", "age", "--id", "who", "--out", out, "--seed", 3, *SEVERAL)
     assert done.code == 0, done.err
     for word in ("MAE", "RMSE", "R²", "joint", "ridge", "median", "possible edges", "regression (guessed"):
         assert word in done.out
@@ -122,7 +124,7 @@ def test_rows_of_one_person_stay_in_one_fold(precisionnet, table, tmp_path):
     frame = pd.read_csv(table)
     frame["who"] = [f"p{i // 3}" for i in range(len(frame))]
     frame.to_csv(table, index=False)
-    assert precisionnet("fit", table, "--target", "age", "--id", "who", "--out", tmp_path / "o", *QUICK).code == 0
+    assert precisionnet("fit", table, "--target", "age", "--id", "who", "--out", tmp_path / "o", *SEVERAL).code == 0
     folds = pd.read_csv(tmp_path / "o" / "predictions.csv").groupby("who")["fold"]
     assert (folds.size() == 3).all()
     assert (folds.min() == folds.max()).all()

@@ -194,7 +194,7 @@ def test_no_written_table_holds_what_a_spreadsheet_would_run(precisionnet, gauss
 @pytest.mark.parametrize("name", COLUMNS)
 def test_hostile_names_in_refusals(precisionnet, hostile, tmp_path, name):
     hostile[name] = "\x1b[31mtext\n" + LONG
-    hostile.to_csv(tmp_path / "t.csv", index=False)
+    hostile[:20].to_csv(tmp_path / "t.csv", index=False)
     for arguments in (
         ["--target", TARGET, "--id", ID],
         ["--target", name + "?", "--id", ID],

@@ -45,10 +45,17 @@ def classifier(gaussian, classes):
     return PNNClassifier(**FEW).fit(gaussian.X, classes)
 
 
+@pytest.fixture(scope="module")
+def saved(model, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved") / "m"
+    model.save(folder)
+    return folder
+
+
 @pytest.fixture
-def folder(model, tmp_path):
-    model.save(tmp_path / "m")
-    return tmp_path / "m"
+def folder(saved, tmp_path):
+    """A copy, which a test may damage."""
+    return shutil.copytree(saved, tmp_path / "m")
 
 
 def same_model(a, b) -> bool:

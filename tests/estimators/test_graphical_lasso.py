@@ -318,13 +318,13 @@ def test_cross_validation_is_what_it_says():
 @pytest.mark.parametrize("covariance", COVARIANCES)
 @pytest.mark.parametrize("missing", ["error", "pairwise", "em"])
 def test_a_fold_never_sees_the_rows_left_out(covariance, missing):
-    X = draw(80)
+    X = draw(60)
     if missing != "error":
         X = gaps(pd.DataFrame(X), 0.05).to_numpy()
     splits = list(KFold(2).split(X))
     changed = X.copy()
     changed[splits[0][1]] = 10.0 * changed[splits[0][1]] ** 3 - 7.0
-    options = {"l1_penalties": 5, "cv": splits, "covariance": covariance, "missing": missing}
+    options = {"l1_penalties": 3, "cv": splits, "covariance": covariance, "missing": missing}
     a, b = (GraphicalLassoCV(**options).fit(rows).cv_results_ for rows in (X, changed))
     for name in ("split0_l1_penalty", "split0_n_edges"):
         np.testing.assert_array_equal(a[name], b[name])
@@ -372,8 +372,8 @@ def test_every_selection_takes_every_covariance_and_gaps(selection, covariance):
         "scale_free": True,
     }
     for missing in ("error", "em", "pairwise"):
-        table = frame(250) if missing == "error" else gaps(frame(250), 0.05)
-        model = GraphicalLassoCV(missing=missing, l1_penalties=8, n_subsamples=5, **options).fit(table)
+        table = frame(200) if missing == "error" else gaps(frame(200), 0.05)
+        model = GraphicalLassoCV(missing=missing, l1_penalties=5, n_subsamples=3, **options).fit(table)
         assert edge_f1(model.precision_) > 0.5
 
 

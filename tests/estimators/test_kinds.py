@@ -208,7 +208,7 @@ class TestEnsemble:
 
     def test_a_warm_start_goes_on_with_the_kinds_that_stayed(self, fitted):
         _, X, y = fitted
-        model = PNNRegressor(max_epochs=6, random_state=0, warm_start=True).fit(X, y)
+        model = PNNRegressor(max_epochs=2, random_state=0, warm_start=True).fit(X, y)
         stayed = set(model.fitted.member_kinds)
         model.fit(X, y)
         assert set(model.fitted.member_kinds) <= stayed | {"linear"}
@@ -224,8 +224,8 @@ class TestEnsemble:
 
     def test_little_noise_is_chosen_where_columns_act_together(self):
         rng = np.random.default_rng(0)
-        X = rng.normal(size=(300, 5))
-        model = PNNRegressor(random_state=0, max_epochs=40).fit(X, X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]))
+        X = rng.normal(size=(250, 5))
+        model = PNNRegressor(random_state=0, max_epochs=20).fit(X, X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]))
         assert model.fitted.kind_weights["deep, little noise"] > 0.4
 
     @pytest.mark.parametrize(("losses", "stays"), [((1.0, 0.98), "deep"), ((1.0, 0.9), "deep, little noise")])

@@ -169,10 +169,10 @@ def test_a_fitted_model_is_frozen(gaussian):
     assert not any(isinstance(value, torch.Tensor) for value in vars(model).values())
 
 
-@pytest.mark.parametrize("n_rows", [9, 17, 54, 55, 90])
+@pytest.mark.parametrize("n_rows", [9, 17, 55, *(pytest.param(n, marks=pytest.mark.slow) for n in (54, 90))])
 def test_members_of_unequal_length_are_trained_together(gaussian, n_rows):
     """Folds differ by a row: the members' batches must not."""
-    model = PNNRegressor(n_members=8, max_epochs=2, random_state=0).fit(gaussian.X[:n_rows], gaussian.y[:n_rows])
+    model = PNNRegressor(n_members=8, max_epochs=1, random_state=0).fit(gaussian.X[:n_rows], gaussian.y[:n_rows])
     assert np.isfinite(model.oob_prediction_).all()
 
 

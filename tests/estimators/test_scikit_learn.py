@@ -17,7 +17,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from precisionnet import PNNClassifier, PNNRegressor
 
-FEW = {"standard": {"n_members": 2, "max_epochs": 6}, "paper": {"recipe": "paper", "max_epochs": 10}}
+FEW = {
+    "standard": {"n_members": 2, "max_epochs": 4},
+    "paper": {"recipe": "paper", "max_epochs": 10, "task_steps": 2},
+}
 """Small enough to be checked in a moment, large enough to learn the tables of the checks."""
 
 
@@ -67,7 +70,7 @@ def test_cross_val_predict_is_the_same_in_one_process_and_in_two(gaussian, few):
     ("load", "few"),
     [
         (load_iris, {"n_members": 2, "max_epochs": 40}),
-        (load_breast_cancer, {"recipe": "paper"}),
+        (load_breast_cancer, {"recipe": "paper", "max_epochs": 15, "task_steps": 5}),
         pytest.param(load_breast_cancer, {"n_members": 4, "max_epochs": 40}, marks=pytest.mark.slow),
         pytest.param(load_iris, {"recipe": "paper"}, marks=pytest.mark.slow),
     ],

@@ -15,6 +15,9 @@ from precisionnet.evaluation.baselines import fit_baseline, tuned_baseline
 from precisionnet.evaluation.cross_validation import FEW_TEST_ROWS
 from precisionnet.evaluation.methods import LINEAR, METHODS, TRIVIAL
 from precisionnet.evaluation.protocol import FitData
+from tests.cheap import cheap_baselines
+
+__all__ = ["cheap_baselines"]
 
 TINY = {"max_epochs": 1, "n_members": 2}
 """Two networks of eight folds: most rows are left out by none of them."""

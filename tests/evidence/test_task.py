@@ -247,7 +247,7 @@ def test_task_graphs_of_groups_are_compared(monkeypatch):
     y = np.where(labels == "one", 2.0, -2.0) * X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=160)
 
     class Quick(PNNRegressor):
-        def __init__(self, n_members=2, random_state=None, max_epochs=8, readout="mlp"):
+        def __init__(self, n_members=2, random_state=None, max_epochs=6, readout="mlp"):
             super().__init__(n_members=n_members, random_state=random_state, max_epochs=max_epochs, readout=readout)
 
     monkeypatch.setattr(room, "PNNRegressor", Quick)
