@@ -1,0 +1,412 @@
+r"""One large component of the graphical lasso by sparse factors, with a proof over all pairs.
+
+    minimise over theta   tr(R theta) - log det theta + sum_{i != j} penalty_ij |theta_ij|
+
+in units in which R, the covariance, has a unit diagonal: penalty_ij = l1 / (deviation_i deviation_j). Regime: components
+too large for dense matrices (tens to hundreds of thousands of columns) whose factor stays sparse: trees, bands, grids.
+
+Proximal gradient steps with Barzilai and Borwein's step length (Guillot, Rajaratnam, Rolfs, Maleki and Wong 2012,
+"G-ISTA") over the pairs above the penalty: a step needs theta^-1 on those pairs alone, which the factor of theta gives
+(``sparse_cholesky.py``). The start is the closed form of a graph without circles (Fattahi and Sojoudi 2019), on which
+nothing is left to do.
+
+The proof is that of ``certificate.py``: K is theta^-1 moved into the box |K_ij - R_ij| <= penalty_ij, with theta's own
+signs on its edges, and the gap at most ||E||_F^2 / (2 (1 - rho)) with E = theta K - I. The box has all pairs: every column
+of theta^-1 is solved once, and every column of R computed, a block of columns at a time; neither matrix is stored. Pairs
+that leave the box join the others, and the steps go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy import sparse
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from precisionnet.precision.compiled import compiled_alongside
+from precisionnet.precision.result import Status
+from precisionnet.precision.screening import Columns, Pairs
+from precisionnet.precision.sparse_cholesky import (
+    Factor,
+    Pattern,
+    analyse,
+    factorise,
+    inverse_columns,
+    minimum_degree_order,
+    position_in_factor,
+    selected_inverse,
+)
+from precisionnet.types import FloatArray, IndexArray
+
+COLUMNS_AT_A_TIME = 64
+FACTOR_BYTES = 40
+MOST_MULTIPLICATIONS = 3e11
+"""Of one factorisation: several minutes. A solve takes about a hundred."""
+STEPS, CHECK_EVERY = 1000, 5
+HALVINGS = 40
+INNER_SHARE = 0.25
+"""Share of the gap that the pairs in use may take: the others have the rest."""
+LONGEST_STEP, SHORTEST_STEP = 1e4, 1e-10
+PASSES = 6
+OUTSIDE = 1e-2
+"""Share of the penalty by which a pair must leave the box to join the others."""
+
+
+class TooMuchFill(Exception):
+    """Sparse factors do not help: the sentence's middle says why."""
+
+
+class SparseSolved(NamedTuple):
+    """A component's answer, its gap not divided by anything."""
+
+    theta: sparse.coo_array
+    objective: float
+    gap: float
+    n_iter: int
+    status: Status
+
+
+class Component(NamedTuple):
+    """The covariance R on the pairs in use, and the penalty there, in the factor's order, by columns."""
+
+    pattern: Pattern
+    first: IndexArray
+    second: IndexArray
+    correlation: FloatArray
+    penalty: FloatArray
+
+
+class Point(NamedTuple):
+    """theta on the pairs in use and on the diagonal, its factor and the smooth loss tr(R theta) - log det theta."""
+
+    above: FloatArray
+    diagonal: FloatArray
+    factor: Factor
+    smooth: float
+
+
+class Proof(NamedTuple):
+    """Bound on the loss less the optimum, and the pairs outside the box that are not in use."""
+
+    gap: float
+    first: IndexArray
+    second: IndexArray
+
+
+def solve_sparse(
+    X: FloatArray,
+    columns: Columns,
+    members: IndexArray,
+    pairs: Pairs,
+    l1_penalty: float,
+    tol: float,
+    memory: float,
+    n_jobs: int | None = None,
+) -> SparseSolved:
+    """Solve one component to a gap of ``tol`` times its size; ``pairs`` are those above the penalty."""
+    n = len(members)
+    workers = effective_n_jobs(n_jobs)
+    spent = 8.0 * n * len(X) + 16.0 * n * COLUMNS_AT_A_TIME * (workers + 1) + 100.0 * len(pairs.value)
+    if spent > memory:
+        raise TooMuchFill(f"its own rows take {8e-9 * n * len(X):.3g} GB")
+    place = np.empty(X.shape[1], dtype=np.int64)
+    place[members] = np.arange(n)
+    first, second = place[pairs.first], place[pairs.second]
+    order = minimum_degree_order(first, second, n)
+    unit = 1.0 / columns.deviation[members[order]]
+    rows = _standardised_rows(X, columns, members[order])
+    theta: tuple[sparse.csr_array, FloatArray] | None = None
+    n_iter, inner_tol = 0, INNER_SHARE * tol
+    new = np.argsort(order)
+    first, second = new[first], new[second]
+    proof, point, component = None, None, None
+    for _ in range(PASSES):
+        component = _component(rows, unit, first, second, l1_penalty, memory - spent)
+        start = _start(component, n) if theta is None else _carried(component, *theta)
+        point, steps = _descend(component, start, inner_tol)
+        n_iter += steps
+        proof = _prove(component, point, rows, unit, l1_penalty, workers)
+        if proof.gap <= tol * n or n_iter >= STEPS:
+            break
+        used = sparse.coo_array((point.above, (component.first, component.second)), shape=(n, n)).tocsr()
+        theta = used, point.diagonal
+        first = np.concatenate([component.first, proof.first])
+        second = np.concatenate([component.second, proof.second])
+        inner_tol *= 0.1
+    assert proof is not None and point is not None and component is not None
+    back = order, columns.deviation[members]
+    status: Status = "optimal" if proof.gap <= tol * n else "max_iter"
+    objective = (
+        point.smooth
+        + 2.0 * float(component.penalty @ np.abs(point.above))
+        + 2.0 * float(np.log(columns.deviation[members]).sum())
+    )
+    return SparseSolved(_in_given_units(component, point, *back), objective, proof.gap, n_iter, status)
+
+
+def _standardised_rows(X: FloatArray, columns: Columns, members: IndexArray) -> FloatArray:
+    """Columns of X as rows of unit length, in the factor's order."""
+    n_rows = len(X)
+    out = np.empty((len(members), n_rows))
+    for begin in range(0, len(members), 1024):
+        here = members[begin : begin + 1024]
+        block = np.asarray(X[:, here], dtype=np.float64) - columns.mean[here]
+        out[begin : begin + 1024] = (block / (columns.deviation[here] * np.sqrt(n_rows))).T
+    return out
+
+
+def _component(
+    rows: FloatArray, unit: FloatArray, first: IndexArray, second: IndexArray, l1_penalty: float, memory: float
+) -> Component:
+    n = len(rows)
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    by_column = np.lexsort([low, high])
+    low, high = low[by_column], high[by_column]
+    start = np.searchsorted(high, np.arange(n + 1))
+    pattern = analyse(start, low.astype(np.int32), max(0, int(memory / FACTOR_BYTES)))
+    if pattern is None or pattern.n_multiplications > MOST_MULTIPLICATIONS:
+        raise TooMuchFill("its graph has too many circles for a sparse factor")
+    correlation = np.empty(len(low))
+    for begin in range(0, len(low), 4096):
+        here = slice(begin, begin + 4096)
+        correlation[here] = np.einsum("pt,pt->p", rows[low[here]], rows[high[here]])
+    return Component(pattern, low, high, correlation, l1_penalty * unit[low] * unit[high])
+
+
+def _start(component: Component, n: int) -> Point:
+    """The closed form of a graph without circles: on all pairs if that is definite, or on the strongest forest."""
+    w = np.sign(component.correlation) * np.maximum(np.abs(component.correlation) - component.penalty, 0.0)
+    share = w * w / (1.0 - np.minimum(w * w, 0.999999))
+    cut = np.zeros(len(w), dtype=bool)
+    while True:
+        above, inside = np.where(cut, 0.0, -w / (1.0 - w * w)), np.where(cut, 0.0, share)
+        diagonal = 1.0 + np.bincount(component.first, inside, n) + np.bincount(component.second, inside, n)
+        point = _point(component, above, diagonal)
+        if point is not None:
+            return point
+        assert not cut.any(), "a forest's closed form is positive definite"
+        graph = sparse.coo_array((-np.abs(w) - 1e-300, (component.first, component.second)), shape=(n, n))
+        tree = minimum_spanning_tree(graph.tocsr()).tocoo()
+        cut = ~np.isin(component.first * n + component.second, tree.row.astype(np.int64) * n + tree.col)
+
+
+def _carried(component: Component, above: sparse.csr_array, diagonal: FloatArray) -> Point:
+    """The point reached with fewer pairs."""
+    values = np.asarray(above[component.first, component.second]).ravel()
+    point = _point(component, values, diagonal)
+    assert point is not None
+    return point
+
+
+def _point(component: Component, above: FloatArray, diagonal: FloatArray) -> Point | None:
+    factor = factorise(component.pattern, above, diagonal)
+    if factor is None:
+        return None
+    smooth = float(diagonal.sum()) + 2.0 * float(component.correlation @ above) - factor.log_det
+    return Point(above, diagonal, factor, smooth)
+
+
+def _descend(component: Component, point: Point, tol: float) -> tuple[Point, int]:
+    """Proximal gradient steps until the gap on the pairs in use, over their number of columns, is ``tol``."""
+    position = position_in_factor(point.factor, component.pattern)
+    step = 1.0
+    steps = 0
+    inverse, inverse_diagonal = _inverse(point, position)
+    for steps in range(STEPS):
+        gradient, gradient_diagonal = component.correlation - inverse, 1.0 - inverse_diagonal
+        if steps % CHECK_EVERY == 0 and _gap_in_use(component, point, inverse, inverse_diagonal) <= tol * len(
+            point.diagonal
+        ):
+            break
+        moved = None
+        for _ in range(HALVINGS):
+            above = point.above - step * gradient
+            above = np.sign(above) * np.maximum(np.abs(above) - step * component.penalty, 0.0)
+            diagonal = point.diagonal - step * gradient_diagonal
+            change, change_diagonal = above - point.above, diagonal - point.diagonal
+            square = float(change_diagonal @ change_diagonal) + 2.0 * float(change @ change)
+            candidate = _point(component, above, diagonal)
+            if candidate is not None:
+                model = float(gradient_diagonal @ change_diagonal) + 2.0 * float(gradient @ change)
+                rounding = 1e-14 * (abs(point.smooth) + len(diagonal))
+                if candidate.smooth <= point.smooth + model + square / (2.0 * step) + rounding:
+                    moved = candidate
+                    break
+            step *= 0.5
+        if moved is None or square == 0.0:
+            break
+        point = moved
+        inverse_before, diagonal_before = inverse, inverse_diagonal
+        inverse, inverse_diagonal = _inverse(point, position)
+        curvature = float(change_diagonal @ (diagonal_before - inverse_diagonal))
+        curvature += 2.0 * float(change @ (inverse_before - inverse))
+        step = float(np.clip(square / curvature, SHORTEST_STEP, LONGEST_STEP)) if curvature > 0.0 else LONGEST_STEP
+    return point, steps
+
+
+def _inverse(point: Point, position: IndexArray) -> tuple[FloatArray, FloatArray]:
+    """theta^-1 on the pairs in use and on the diagonal."""
+    everywhere, diagonal = selected_inverse(point.factor)
+    return everywhere[position], diagonal
+
+
+def _gap_in_use(component: Component, point: Point, inverse: FloatArray, inverse_diagonal: FloatArray) -> float:
+    """The certificate, were all other pairs inside the box."""
+    n = len(point.diagonal)
+    low, high = component.correlation - component.penalty, component.correlation + component.penalty
+    K = np.where(point.above > 0.0, high, np.where(point.above < 0.0, low, np.clip(inverse, low, high)))
+    away = sparse.coo_array((K - inverse, (component.first, component.second)), shape=(n, n)).tocsr()
+    away = away + away.T + sparse.diags_array(1.0 - inverse_diagonal)
+    error = _symmetric(component, point) @ away
+    return bound(float((error.data**2).sum()), float(abs(error).sum(axis=0).max()))
+
+
+def bound(frobenius: float, column_sum: float) -> float:
+    """The divergence at most, from ||E||_F^2 and the largest column sum of E."""
+    rho = min(np.sqrt(frobenius), column_sum)
+    return float(frobenius / (2.0 * (1.0 - rho))) if rho < 1.0 else np.inf
+
+
+def _symmetric(component: Component, point: Point) -> sparse.csr_array:
+    n, kept = len(point.diagonal), point.above != 0.0
+    above = sparse.coo_array((point.above[kept], (component.first[kept], component.second[kept])), shape=(n, n)).tocsr()
+    theta = (above + above.T + sparse.diags_array(point.diagonal)).tocsr()
+    theta.sort_indices()
+    return theta
+
+
+def _prove(
+    component: Component, point: Point, rows: FloatArray, unit: FloatArray, l1_penalty: float, workers: int
+) -> Proof:
+    """The certificate over all pairs, a block of columns at a time."""
+    n = len(rows)
+    theta = _symmetric(component, point)
+    in_use = sparse.coo_array(
+        (np.ones(len(component.first)), (component.first, component.second)), shape=(n, n)
+    ).tocsr()
+    in_use = (in_use + in_use.T).tocsr()
+
+    def judge(first: int) -> tuple[float, float, IndexArray]:
+        width = min(COLUMNS_AT_A_TIME, n - first)
+        K = np.empty((n, width))
+        inverse_columns(*point.factor, first, K)
+        covariance = rows @ rows[first : first + width].T
+        outside = _into_box(
+            K,
+            covariance,
+            unit,
+            l1_penalty,
+            first,
+            theta.indptr,
+            theta.indices,
+            theta.data,
+            in_use.indptr,
+            in_use.indices,
+        )
+        frobenius, column_sum = _error_norms(K, first, theta.indptr, theta.indices, theta.data)
+        return frobenius, column_sum, outside
+
+    frobenius, column_sum = 0.0, 0.0
+    outside: list[IndexArray] = []
+    for part, largest, pairs in _in_threads(judge, range(0, n, COLUMNS_AT_A_TIME), workers):
+        frobenius, column_sum = frobenius + part, max(column_sum, largest)
+        outside.append(pairs)
+    together = np.concatenate(outside)
+    return Proof(bound(frobenius, column_sum), together[:, 0], together[:, 1])
+
+
+def _in_threads(
+    judge: Callable[[int], tuple[float, float, IndexArray]], blocks: range, workers: int
+) -> Iterator[tuple[float, float, IndexArray]]:
+    """In the order of the blocks, never more of them at once than there are threads."""
+    if workers == 1:
+        yield from map(judge, blocks)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        yield from pool.map(judge, blocks)
+
+
+def _in_given_units(component: Component, point: Point, order: IndexArray, deviation: FloatArray) -> sparse.coo_array:
+    theta = _symmetric(component, point).tocoo()
+    row, column = order[theta.row], order[theta.col]
+    return sparse.coo_array((theta.data / (deviation[row] * deviation[column]), (row, column)), shape=theta.shape)
+
+
+@compiled_alongside
+def _into_box(
+    K: FloatArray,
+    R: FloatArray,
+    unit: FloatArray,
+    l1_penalty: float,
+    first: int,
+    start: IndexArray,
+    index: IndexArray,
+    value: FloatArray,
+    use_start: IndexArray,
+    use_index: IndexArray,
+) -> IndexArray:
+    """Move columns of theta^-1 into the box, in place; the pairs (i, j) with i < j that were outside and not in use."""
+    n, width = K.shape
+    excess = np.zeros(width)
+    for i in range(n):
+        for c in range(width):
+            penalty = l1_penalty * unit[i] * unit[first + c]
+            away = abs(K[i, c] - R[i, c]) - (1.0 + OUTSIDE) * penalty
+            if i != first + c:
+                excess[c] = max(excess[c], away)
+    known = np.zeros(n, np.bool_)
+    room, found = 256, 0
+    pairs = np.empty((room, 2), np.int64)
+    for c in range(width):
+        j = first + c
+        if excess[c] <= 0.0:
+            continue
+        for p in range(use_start[j], use_start[j + 1]):
+            known[use_index[p]] = True
+        for i in range(j):
+            away = abs(K[i, c] - R[i, c]) - (1.0 + OUTSIDE) * l1_penalty * unit[i] * unit[j]
+            if away > 0.0 and not known[i]:
+                if found == room:
+                    larger = np.empty((2 * room, 2), np.int64)
+                    larger[:room] = pairs
+                    pairs, room = larger, 2 * room
+                pairs[found, 0], pairs[found, 1] = i, j
+                found += 1
+        for p in range(use_start[j], use_start[j + 1]):
+            known[use_index[p]] = False
+    for i in range(n):
+        for c in range(width):
+            penalty = l1_penalty * unit[i] * unit[first + c]
+            K[i, c] = min(max(K[i, c], R[i, c] - penalty), R[i, c] + penalty)
+    for c in range(width):
+        j = first + c
+        for p in range(start[j], start[j + 1]):
+            i = index[p]
+            penalty = l1_penalty * unit[i] * unit[j]
+            K[i, c] = 1.0 if i == j else R[i, c] + (penalty if value[p] > 0.0 else -penalty)
+    return pairs[:found]
+
+
+@compiled_alongside
+def _error_norms(
+    K: FloatArray, first: int, start: IndexArray, index: IndexArray, value: FloatArray
+) -> tuple[float, float]:
+    """||E||_F^2 and the largest column sum of these columns of E = theta K - I."""
+    n, width = K.shape
+    error, sums, squares = np.empty(width), np.zeros(width), np.zeros(width)
+    for i in range(n):
+        error[:] = 0.0
+        for p in range(start[i], start[i + 1]):
+            k, v = index[p], value[p]
+            for c in range(width):
+                error[c] += v * K[k, c]
+        if first <= i < first + width:
+            error[i - first] -= 1.0
+        for c in range(width):
+            squares[c] += error[c] * error[c]
+            sums[c] += abs(error[c])
+    return squares.sum(), sums.max()
