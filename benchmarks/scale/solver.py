@@ -1,15 +1,16 @@
 """The solver from rows: seconds, peak memory, gap and components against the number of columns.
 
-Truths: ``blocks`` (graphs of three edges a node within blocks of 3 to 3,000 columns, no edge between them), ``band`` (each
-column follows from the one before), ``tree`` (from half its number) and ``grid`` (a square lattice). 1,000 rows each, columns
-standardised.
+Truths: ``blocks`` (about two edges a node within blocks of 1 to 3,000 columns, none between them), ``band`` (each column
+follows from the one before), ``tree`` (from the one at half its number) and ``grid`` (a square lattice). 1,000 rows
+each, columns standardised.
 
     python -m benchmarks.scale.solver                       # all, each in a process of its own
     python -m benchmarks.scale.solver blocks 100000          # one
 
-Rows are drawn to a file by one process and solved by another, whose own peak and that of its workers are recorded; on Linux
-a process inherits the peak of the one that starts it, so that one stays small. A row per case goes to
-results/scale/solver.csv; ``load`` is the machine's load (one-minute average) before the solve, without this program.
+Rows are drawn to a file by one process and solved by another. Its peak memory and that of its workers are recorded; on
+Linux a process inherits the peak of the one that starts it, so that one stays small. A row per case goes to
+results/scale/solver.csv; ``load`` is the machine's one-minute average before the solve: above zero, others were at work,
+and the seconds are too many.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse.linalg
+from joblib.externals.loky import get_reusable_executor
 from scipy import sparse
 
 OUT = Path(__file__).parents[2] / "results" / "scale" / "solver.csv"
@@ -89,7 +90,7 @@ def draw(truth: str, n: int) -> np.ndarray:
 
 
 def draw_grid(side: int, rng: np.random.Generator) -> np.ndarray:
-    """Rows of a Gaussian whose precision is a lattice: noise through the transposed factor of SuperLU."""
+    """Rows of a Gaussian whose precision is a lattice: noise solved by the transposed factor."""
     from precisionnet.precision.sparse_cholesky import analyse, factorise, minimum_degree_order
 
     n = side * side
@@ -110,7 +111,9 @@ def draw_grid(side: int, rng: np.random.Generator) -> np.ndarray:
     upper = sparse.csr_array(L.T)
     for begin in range(0, N_ROWS, 100):
         noise = rng.standard_normal((n, 100)) / np.sqrt(factor.diagonal)[:, None]
-        X[begin : begin + 100, order] = sparse.linalg.spsolve_triangular(upper, noise, lower=False, unit_diagonal=True).T
+        X[begin : begin + 100, order] = sparse.linalg.spsolve_triangular(
+            upper, noise, lower=False, unit_diagonal=True
+        ).T
     return X
 
 
@@ -123,6 +126,7 @@ def solve(path: Path, truth: str, n_jobs: int) -> dict[str, object]:
     started = time.perf_counter()
     result = graphical_lasso_from_rows(X, PENALTY[truth], n_jobs=n_jobs)
     seconds = time.perf_counter() - started
+    get_reusable_executor().shutdown(wait=True)  # the system counts a child's memory when it has ended
     own, workers = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return {
         "truth": truth,

@@ -259,7 +259,8 @@ def _refuse_by_sample(X: FloatArray, columns: Columns, l1_penalty: float, memory
     enough = np.partition(size, -int(SAMPLED_DEGREE * len(size)) - 1, axis=None)[-int(SAMPLED_DEGREE * len(size)) - 1]
     raise InputError(
         f"l1_penalty={l1_penalty:.3g} keeps about {n_pairs:.1e} pairs of columns, more than {memory / 1e9:.3g} GB have "
-        f"room for: raise it to about {rounded_up(float(enough)):g} (judged by {len(size)} columns), or raise max_memory."
+        f"room for: raise it to about {rounded_up(float(enough)):g} (judged by {len(size)} columns), or raise "
+        "max_memory."
     )
 
 

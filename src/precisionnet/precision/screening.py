@@ -9,7 +9,7 @@ forgotten.
 How this differs from the textbook:
 
 - tiles are multiplied in single precision, twice as fast. The error of a sum of T products of unit columns is at most
-  (T + 2) 2^-24, whatever the order of summation; pairs that lie within that of the penalty are computed again in double;
+  (T + 2) 2^-24, whatever the order of summation; pairs within that of the penalty are computed again in double;
 - long tables are summed in chunks of rows, which bounds both that error and the memory;
 - groups are united while tiles come, so that they are known even where the pairs themselves have no room. Where they
   have none, the smaller ones are forgotten: what is left still tells at which penalty the components become small
@@ -176,6 +176,11 @@ def tile_width(n_rows: int, memory: float) -> int:
     return width
 
 
+def single_rounding(n_rows: int) -> float:
+    """How far a correlation summed in single precision, in chunks of rows, can be from the true one."""
+    return SINGLE_ROUNDING * 1.01 * (min(n_rows, ROWS_AT_A_TIME) + n_rows / ROWS_AT_A_TIME + 4.0)
+
+
 def sampled_sizes(X: FloatArray, columns: Columns, memory: float) -> FloatArray:
     """|S_ij| of some columns with all others, in single precision: what a penalty would keep, before anything is."""
     n = X.shape[1]
@@ -201,7 +206,7 @@ def penalty_for_components(pairs: Pairs, n: int, largest: int) -> float:
 def _above(X: FloatArray, columns: Columns, left: slice, right: slice, l1_penalty: float) -> Pairs:
     """The pairs of one tile above the penalty, those near it decided in double."""
     product = _correlations(X, columns, left, right)
-    margin = SINGLE_ROUNDING * 1.01 * (min(len(X), ROWS_AT_A_TIME) + len(X) / ROWS_AT_A_TIME + 4.0)
+    margin = single_rounding(len(X))
     heights = columns.deviation[left], columns.deviation[right]
     same = left.start == right.start
     count = _count_above(product, *heights, l1_penalty, margin, same)

@@ -4,7 +4,8 @@ Regime: graphs whose factor stays sparse under a minimum-degree order: trees, ba
 nodes. One pattern is analysed once and factorised many times, with other numbers.
 
 - the order is the multiple minimum degree of SuperLU, by way of an incomplete factorisation that drops everything;
-- ``factorise`` is the up-looking method (Davis 2005, "LDL"): row k of L is a triangular solve along the elimination tree;
+- ``factorise`` is the up-looking method (Davis 2005, "LDL"): row k of L is a triangular solve along its branches of the
+  elimination tree;
 - ``selected_inverse`` is the recurrence of Takahashi, Fagan and Chin (1973), from the last column to the first:
 
     Z_ij = -sum_{k > j} Z_ik L_kj   (i > j, L_ij in the pattern),     Z_jj = 1 / D_j - sum_{k > j} Z_kj L_kj

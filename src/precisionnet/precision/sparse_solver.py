@@ -2,8 +2,9 @@ r"""One large component of the graphical lasso by sparse factors, with a proof o
 
     minimise over theta   tr(R theta) - log det theta + sum_{i != j} penalty_ij |theta_ij|
 
-in units in which R, the covariance, has a unit diagonal: penalty_ij = l1 / (deviation_i deviation_j). Regime: components
-too large for dense matrices (tens to hundreds of thousands of columns) whose factor stays sparse: trees, bands, grids.
+in units in which R, the covariance, has a unit diagonal: penalty_ij = l1 / (deviation_i deviation_j). Regime:
+components too large for dense matrices (ten thousands of columns and more) whose factor stays sparse: trees, bands,
+grids.
 
 Proximal gradient steps with Barzilai and Borwein's step length (Guillot, Rajaratnam, Rolfs, Maleki and Wong 2012,
 "G-ISTA") over the pairs above the penalty: a step needs theta^-1 on those pairs alone, which the factor of theta gives
@@ -11,16 +12,17 @@ Proximal gradient steps with Barzilai and Borwein's step length (Guillot, Rajara
 nothing is left to do.
 
 The proof is that of ``certificate.py``: K is theta^-1 moved into the box |K_ij - R_ij| <= penalty_ij, with theta's own
-signs on its edges, and the gap at most ||E||_F^2 / (2 (1 - rho)) with E = theta K - I. The box has all pairs: every column
-of theta^-1 is solved once, and every column of R computed, a block of columns at a time; neither matrix is stored. Pairs
-that leave the box join the others, and the steps go on.
+signs on its edges, and the gap at most ||E||_F^2 / (2 (1 - rho)) with E = theta K - I. The box has all pairs: every
+column of theta^-1 is solved once, and every column of R computed, a block of columns at a time; neither matrix is
+stored. R off the edges is computed in single precision, and the box there made smaller by the most that this can be
+wrong, so that K is inside the true one. Pairs that leave the box join the others, and the steps go on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -29,7 +31,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from precisionnet.precision.compiled import compiled_alongside
 from precisionnet.precision.result import Status
-from precisionnet.precision.screening import Columns, Pairs
+from precisionnet.precision.screening import ROWS_AT_A_TIME, Columns, Pairs, covariance_of_pairs, single_rounding
 from precisionnet.precision.sparse_cholesky import (
     Factor,
     Pattern,
@@ -40,6 +42,7 @@ from precisionnet.precision.sparse_cholesky import (
     position_in_factor,
     selected_inverse,
 )
+from precisionnet.threads import limited_threads, threads_for
 from precisionnet.types import FloatArray, IndexArray
 
 COLUMNS_AT_A_TIME = 64
@@ -52,6 +55,8 @@ INNER_SHARE = 0.25
 """Share of the gap that the pairs in use may take: the others have the rest."""
 LONGEST_STEP, SHORTEST_STEP = 1e4, 1e-10
 PASSES = 6
+SMALL_ROUNDING = 1e-2
+"""Share of the smallest penalty up to which the rounding of single precision is small."""
 OUTSIDE = 1e-2
 """Share of the penalty by which a pair must leave the box to join the others."""
 
@@ -118,18 +123,21 @@ def solve_sparse(
     first, second = place[pairs.first], place[pairs.second]
     order = minimum_degree_order(first, second, n)
     unit = 1.0 / columns.deviation[members[order]]
-    rows = _standardised_rows(X, columns, members[order])
+    margin = single_rounding(len(X))
+    single = margin <= SMALL_ROUNDING * l1_penalty * float(unit.min()) ** 2
+    rows = _standardised_rows(X, columns, members[order], np.float32 if single else np.float64)
     theta: tuple[sparse.csr_array, FloatArray] | None = None
     n_iter, inner_tol = 0, INNER_SHARE * tol
     new = np.argsort(order)
     first, second = new[first], new[second]
     proof, point, component = None, None, None
     for _ in range(PASSES):
-        component = _component(rows, unit, first, second, l1_penalty, memory - spent)
+        component = _component(X, columns, members[order], first, second, l1_penalty, memory - spent)
         start = _start(component, n) if theta is None else _carried(component, *theta)
         point, steps = _descend(component, start, inner_tol)
         n_iter += steps
-        proof = _prove(component, point, rows, unit, l1_penalty, workers)
+        with limited_threads(1 if workers > 1 else threads_for(n * len(X))):
+            proof = _prove(component, point, rows, unit, l1_penalty, margin if single else 0.0, workers)
         if proof.gap <= tol * n or n_iter >= STEPS:
             break
         used = sparse.coo_array((point.above, (component.first, component.second)), shape=(n, n)).tocsr()
@@ -137,7 +145,9 @@ def solve_sparse(
         first = np.concatenate([component.first, proof.first])
         second = np.concatenate([component.second, proof.second])
         inner_tol *= 0.1
-    assert proof is not None and point is not None and component is not None
+    assert proof is not None
+    assert point is not None
+    assert component is not None
     back = order, columns.deviation[members]
     status: Status = "optimal" if proof.gap <= tol * n else "max_iter"
     objective = (
@@ -148,10 +158,12 @@ def solve_sparse(
     return SparseSolved(_in_given_units(component, point, *back), objective, proof.gap, n_iter, status)
 
 
-def _standardised_rows(X: FloatArray, columns: Columns, members: IndexArray) -> FloatArray:
+def _standardised_rows(
+    X: FloatArray, columns: Columns, members: IndexArray, dtype: type[np.floating[Any]]
+) -> FloatArray:
     """Columns of X as rows of unit length, in the factor's order."""
     n_rows = len(X)
-    out = np.empty((len(members), n_rows))
+    out = np.empty((len(members), n_rows), dtype=dtype)
     for begin in range(0, len(members), 1024):
         here = members[begin : begin + 1024]
         block = np.asarray(X[:, here], dtype=np.float64) - columns.mean[here]
@@ -160,9 +172,15 @@ def _standardised_rows(X: FloatArray, columns: Columns, members: IndexArray) -> 
 
 
 def _component(
-    rows: FloatArray, unit: FloatArray, first: IndexArray, second: IndexArray, l1_penalty: float, memory: float
+    X: FloatArray,
+    columns: Columns,
+    members: IndexArray,
+    first: IndexArray,
+    second: IndexArray,
+    l1_penalty: float,
+    memory: float,
 ) -> Component:
-    n = len(rows)
+    n = len(members)
     low, high = np.minimum(first, second), np.maximum(first, second)
     by_column = np.lexsort([low, high])
     low, high = low[by_column], high[by_column]
@@ -170,11 +188,10 @@ def _component(
     pattern = analyse(start, low.astype(np.int32), max(0, int(memory / FACTOR_BYTES)))
     if pattern is None or pattern.n_multiplications > MOST_MULTIPLICATIONS:
         raise TooMuchFill("its graph has too many circles for a sparse factor")
-    correlation = np.empty(len(low))
-    for begin in range(0, len(low), 4096):
-        here = slice(begin, begin + 4096)
-        correlation[here] = np.einsum("pt,pt->p", rows[low[here]], rows[high[here]])
-    return Component(pattern, low, high, correlation, l1_penalty * unit[low] * unit[high])
+    unit = 1.0 / columns.deviation[members]
+    both = unit[low] * unit[high]
+    correlation = covariance_of_pairs(X, columns.mean, members[low], members[high]) * both
+    return Component(pattern, low, high, correlation, l1_penalty * both)
 
 
 def _start(component: Component, n: int) -> Point:
@@ -280,33 +297,25 @@ def _symmetric(component: Component, point: Point) -> sparse.csr_array:
 
 
 def _prove(
-    component: Component, point: Point, rows: FloatArray, unit: FloatArray, l1_penalty: float, workers: int
+    component: Component,
+    point: Point,
+    rows: FloatArray,
+    unit: FloatArray,
+    l1_penalty: float,
+    margin: float,
+    workers: int,
 ) -> Proof:
-    """The certificate over all pairs, a block of columns at a time."""
+    """The certificate over all pairs, a block of columns at a time; ``margin`` is how far ``rows`` may take R."""
     n = len(rows)
     theta = _symmetric(component, point)
-    in_use = sparse.coo_array(
-        (np.ones(len(component.first)), (component.first, component.second)), shape=(n, n)
-    ).tocsr()
-    in_use = (in_use + in_use.T).tocsr()
+    in_use = _in_use(component, point)
 
     def judge(first: int) -> tuple[float, float, IndexArray]:
         width = min(COLUMNS_AT_A_TIME, n - first)
         K = np.empty((n, width))
         inverse_columns(*point.factor, first, K)
-        covariance = rows @ rows[first : first + width].T
-        outside = _into_box(
-            K,
-            covariance,
-            unit,
-            l1_penalty,
-            first,
-            theta.indptr,
-            theta.indices,
-            theta.data,
-            in_use.indptr,
-            in_use.indices,
-        )
+        R = _correlations(rows, first, width)
+        outside = _into_box(K, R, unit, l1_penalty, margin, first, in_use.indptr, in_use.indices, in_use.data)
         frobenius, column_sum = _error_norms(K, first, theta.indptr, theta.indices, theta.data)
         return frobenius, column_sum, outside
 
@@ -317,6 +326,24 @@ def _prove(
         outside.append(pairs)
     together = np.concatenate(outside)
     return Proof(bound(frobenius, column_sum), together[:, 0], together[:, 1])
+
+
+def _in_use(component: Component, point: Point) -> sparse.csr_array:
+    """Every pair in use with K there: exact on the edges; NaN where theta is zero and K is free in the box."""
+    n = len(point.diagonal)
+    K = np.where(point.above == 0.0, np.nan, component.correlation + component.penalty * np.sign(point.above))
+    row = np.concatenate([component.first, component.second, np.arange(n)])
+    column = np.concatenate([component.second, component.first, np.arange(n)])
+    return sparse.coo_array((np.concatenate([K, K, np.ones(n)]), (row, column)), shape=(n, n)).tocsr()
+
+
+def _correlations(rows: FloatArray, first: int, width: int) -> FloatArray:
+    """Columns of R, summed in chunks of rows of the table."""
+    total = rows[:, :ROWS_AT_A_TIME] @ rows[first : first + width, :ROWS_AT_A_TIME].T
+    for begin in range(ROWS_AT_A_TIME, rows.shape[1], ROWS_AT_A_TIME):
+        here = slice(begin, begin + ROWS_AT_A_TIME)
+        total += rows[:, here] @ rows[first : first + width, here].T
+    return total
 
 
 def _in_threads(
@@ -342,52 +369,54 @@ def _into_box(
     R: FloatArray,
     unit: FloatArray,
     l1_penalty: float,
+    margin: float,
     first: int,
     start: IndexArray,
     index: IndexArray,
-    value: FloatArray,
-    use_start: IndexArray,
-    use_index: IndexArray,
+    exact: FloatArray,
 ) -> IndexArray:
-    """Move columns of theta^-1 into the box, in place; the pairs (i, j) with i < j that were outside and not in use."""
+    """Move columns of theta^-1 into the box, in place, or to ``exact`` where that is given.
+
+    Returns the pairs (i, j) with i < j that were outside and not in use.
+    """
     n, width = K.shape
-    excess = np.zeros(width)
+    reach = np.empty(width)
+    moved = np.zeros(width)
+    for c in range(width):
+        reach[c] = l1_penalty * unit[first + c]
     for i in range(n):
         for c in range(width):
-            penalty = l1_penalty * unit[i] * unit[first + c]
-            away = abs(K[i, c] - R[i, c]) - (1.0 + OUTSIDE) * penalty
-            if i != first + c:
-                excess[c] = max(excess[c], away)
+            box = reach[c] * unit[i] - margin
+            inside = min(max(K[i, c], R[i, c] - box), R[i, c] + box)
+            moved[c] = max(moved[c], abs(K[i, c] - inside) - OUTSIDE * box)
     known = np.zeros(n, np.bool_)
     room, found = 256, 0
     pairs = np.empty((room, 2), np.int64)
     for c in range(width):
         j = first + c
-        if excess[c] <= 0.0:
+        if moved[c] <= 0.0:
             continue
-        for p in range(use_start[j], use_start[j + 1]):
-            known[use_index[p]] = True
+        for p in range(start[j], start[j + 1]):
+            known[index[p]] = True
         for i in range(j):
-            away = abs(K[i, c] - R[i, c]) - (1.0 + OUTSIDE) * l1_penalty * unit[i] * unit[j]
-            if away > 0.0 and not known[i]:
+            box = reach[c] * unit[i] - margin
+            if abs(K[i, c] - R[i, c]) > (1.0 + OUTSIDE) * box and not known[i]:
                 if found == room:
                     larger = np.empty((2 * room, 2), np.int64)
                     larger[:room] = pairs
                     pairs, room = larger, 2 * room
                 pairs[found, 0], pairs[found, 1] = i, j
                 found += 1
-        for p in range(use_start[j], use_start[j + 1]):
-            known[use_index[p]] = False
+        for p in range(start[j], start[j + 1]):
+            known[index[p]] = False
     for i in range(n):
         for c in range(width):
-            penalty = l1_penalty * unit[i] * unit[first + c]
-            K[i, c] = min(max(K[i, c], R[i, c] - penalty), R[i, c] + penalty)
+            box = reach[c] * unit[i] - margin
+            K[i, c] = min(max(K[i, c], R[i, c] - box), R[i, c] + box)
     for c in range(width):
-        j = first + c
-        for p in range(start[j], start[j + 1]):
-            i = index[p]
-            penalty = l1_penalty * unit[i] * unit[j]
-            K[i, c] = 1.0 if i == j else R[i, c] + (penalty if value[p] > 0.0 else -penalty)
+        for p in range(start[first + c], start[first + c + 1]):
+            if not np.isnan(exact[p]):
+                K[index[p], c] = exact[p]
     return pairs[:found]
 
 
