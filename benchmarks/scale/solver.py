@@ -1,6 +1,6 @@
 """The solver from rows: seconds, peak memory, gap and components against the number of columns.
 
-Truths: ``blocks`` (about two edges a node within blocks of 1 to 3,000 columns, none between them), ``band`` (each column
+Truths: ``blocks`` (about two edges a node within blocks of 1 to 3,000 columns, none between), ``band`` (each column
 follows from the one before), ``tree`` (from the one at half its number) and ``grid`` (a square lattice). 1,000 rows
 each, columns standardised.
 
@@ -9,7 +9,7 @@ each, columns standardised.
 
 Rows are drawn to a file by one process and solved by another. Its peak memory and that of its workers are recorded; on
 Linux a process inherits the peak of the one that starts it, so that one stays small. A row per case goes to
-results/scale/solver.csv; ``load`` is the machine's one-minute average before the solve: above zero, others were at work,
+results/scale/solver.csv; ``load`` is the machine's one-minute average before the solve: above zero, others worked,
 and the seconds are too many.
 """
 

@@ -58,7 +58,7 @@ PASSES = 6
 SMALL_ROUNDING = 1e-2
 """Share of the smallest penalty up to which the rounding of single precision is small."""
 OUTSIDE = 1e-2
-"""Share of the penalty by which a pair must leave the box to join the others."""
+"""Share of the penalty by which a pair must leave the box to join the others; a tenth of it each time."""
 
 
 class TooMuchFill(Exception):
@@ -126,6 +126,7 @@ def solve_sparse(
     margin = single_rounding(len(X))
     single = margin <= SMALL_ROUNDING * l1_penalty * float(unit.min()) ** 2
     rows = _standardised_rows(X, columns, members[order], np.float32 if single else np.float64)
+    outside = OUTSIDE
     theta: tuple[sparse.csr_array, FloatArray] | None = None
     n_iter, inner_tol = 0, INNER_SHARE * tol
     new = np.argsort(order)
@@ -137,14 +138,17 @@ def solve_sparse(
         point, steps = _descend(component, start, inner_tol)
         n_iter += steps
         with limited_threads(1 if workers > 1 else threads_for(n * len(X))):
-            proof = _prove(component, point, rows, unit, l1_penalty, margin if single else 0.0, workers)
+            proof = _prove(component, point, rows, unit, l1_penalty, margin if single else 0.0, outside, workers)
         if proof.gap <= tol * n or n_iter >= STEPS:
             break
+        if single and len(proof.first) == 0:  # what is left may be the smaller box
+            single, rows = False, rows[:0]
+            rows = _standardised_rows(X, columns, members[order], np.float64)
         used = sparse.coo_array((point.above, (component.first, component.second)), shape=(n, n)).tocsr()
         theta = used, point.diagonal
         first = np.concatenate([component.first, proof.first])
         second = np.concatenate([component.second, proof.second])
-        inner_tol *= 0.1
+        inner_tol, outside = 0.1 * inner_tol, 0.1 * outside
     assert proof is not None
     assert point is not None
     assert component is not None
@@ -303,9 +307,13 @@ def _prove(
     unit: FloatArray,
     l1_penalty: float,
     margin: float,
+    outside: float,
     workers: int,
 ) -> Proof:
-    """The certificate over all pairs, a block of columns at a time; ``margin`` is how far ``rows`` may take R."""
+    """The certificate over all pairs, a block of columns at a time; ``margin`` is how far ``rows`` may take R.
+
+    Pairs are reported that leave the box by more than a share ``outside`` of its width.
+    """
     n = len(rows)
     theta = _symmetric(component, point)
     in_use = _in_use(component, point)
@@ -315,16 +323,16 @@ def _prove(
         K = np.empty((n, width))
         inverse_columns(*point.factor, first, K)
         R = _correlations(rows, first, width)
-        outside = _into_box(K, R, unit, l1_penalty, margin, first, in_use.indptr, in_use.indices, in_use.data)
+        new = _into_box(K, R, unit, l1_penalty, margin, outside, first, in_use.indptr, in_use.indices, in_use.data)
         frobenius, column_sum = _error_norms(K, first, theta.indptr, theta.indices, theta.data)
-        return frobenius, column_sum, outside
+        return frobenius, column_sum, new
 
     frobenius, column_sum = 0.0, 0.0
-    outside: list[IndexArray] = []
+    found: list[IndexArray] = []
     for part, largest, pairs in _in_threads(judge, range(0, n, COLUMNS_AT_A_TIME), workers):
         frobenius, column_sum = frobenius + part, max(column_sum, largest)
-        outside.append(pairs)
-    together = np.concatenate(outside)
+        found.append(pairs)
+    together = np.concatenate(found)
     return Proof(bound(frobenius, column_sum), together[:, 0], together[:, 1])
 
 
@@ -370,6 +378,7 @@ def _into_box(
     unit: FloatArray,
     l1_penalty: float,
     margin: float,
+    outside: float,
     first: int,
     start: IndexArray,
     index: IndexArray,
@@ -388,7 +397,7 @@ def _into_box(
         for c in range(width):
             box = reach[c] * unit[i] - margin
             inside = min(max(K[i, c], R[i, c] - box), R[i, c] + box)
-            moved[c] = max(moved[c], abs(K[i, c] - inside) - OUTSIDE * box)
+            moved[c] = max(moved[c], abs(K[i, c] - inside) - outside * box)
     known = np.zeros(n, np.bool_)
     room, found = 256, 0
     pairs = np.empty((room, 2), np.int64)
@@ -400,7 +409,7 @@ def _into_box(
             known[index[p]] = True
         for i in range(j):
             box = reach[c] * unit[i] - margin
-            if abs(K[i, c] - R[i, c]) > (1.0 + OUTSIDE) * box and not known[i]:
+            if abs(K[i, c] - R[i, c]) > (1.0 + outside) * box and not known[i]:
                 if found == room:
                     larger = np.empty((2 * room, 2), np.int64)
                     larger[:room] = pairs
