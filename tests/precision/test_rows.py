@@ -279,3 +279,15 @@ def test_a_result_that_is_not_proved_says_so(rng, monkeypatch):
     assert not result.converged
     assert result.status == "max_iter"
     assert "not 1e-12" in result.message
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1, 0.02])
+def test_nearly_collinear_columns_end_in_a_proof_or_a_sentence(share, rng, all_sparse):
+    """Sparse factors where they do not belong: dense answers, correlations of nearly one."""
+    X = np.tile(rng.normal(size=(40, 6)), 3) + 1e-4 * rng.normal(size=(40, 18))
+    result = graphical_lasso_from_rows(X, share, tol=1e-6)
+    theta = result.precision.toarray()
+    np.linalg.cholesky(theta)
+    best = graphical_lasso(sample_covariance(X), share, tol=1e-12).objective
+    assert result.objective - best <= (result.gap + 1e-9) * max(18, abs(result.objective))
+    assert result.converged == (result.gap <= 1e-6)

@@ -171,7 +171,7 @@ def graphical_lasso_from_rows(
     >>> import numpy as np
     >>> from precisionnet.precision import graphical_lasso_from_rows
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(200, 1000))
+    >>> X = rng.normal(size=(500, 1000))
     >>> X[:, 1::2] += X[:, ::2]  # 500 pairs
     >>> result = graphical_lasso_from_rows(X, 0.5)
     >>> result.converged, result.n_components, result.precision.nnz

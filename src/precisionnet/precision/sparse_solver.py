@@ -43,7 +43,7 @@ from precisionnet.precision.sparse_cholesky import (
     selected_inverse,
 )
 from precisionnet.threads import limited_threads, threads_for
-from precisionnet.types import FloatArray, IndexArray
+from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 COLUMNS_AT_A_TIME = 64
 FACTOR_BYTES = 40
@@ -53,6 +53,7 @@ STEPS, CHECK_EVERY = 1000, 5
 HALVINGS = 40
 INNER_SHARE = 0.25
 """Share of the gap that the pairs in use may take: the others have the rest."""
+LARGEST_CORRELATION = 0.999
 LONGEST_STEP, SHORTEST_STEP = 1e4, 1e-10
 PASSES = 6
 SMALL_ROUNDING = 1e-2
@@ -200,27 +201,32 @@ def _component(
 
 def _start(component: Component, n: int) -> Point:
     """The closed form of a graph without circles: on all pairs if that is definite, or on the strongest forest."""
-    w = np.sign(component.correlation) * np.maximum(np.abs(component.correlation) - component.penalty, 0.0)
-    share = w * w / (1.0 - np.minimum(w * w, 0.999999))
-    cut = np.zeros(len(w), dtype=bool)
-    while True:
-        above, inside = np.where(cut, 0.0, -w / (1.0 - w * w)), np.where(cut, 0.0, share)
-        diagonal = 1.0 + np.bincount(component.first, inside, n) + np.bincount(component.second, inside, n)
+    shrunk = np.sign(component.correlation) * np.maximum(np.abs(component.correlation) - component.penalty, 0.0)
+    w = np.clip(shrunk, -LARGEST_CORRELATION, LARGEST_CORRELATION)
+    for kept in (np.ones(len(w), dtype=bool), _forest(component, w, n), np.zeros(len(w), dtype=bool)):
+        above = np.where(kept, -w / (1.0 - w * w), 0.0)
+        share = np.where(kept, w * w / (1.0 - w * w), 0.0)
+        diagonal = 1.0 + np.bincount(component.first, share, n) + np.bincount(component.second, share, n)
         point = _point(component, above, diagonal)
         if point is not None:
-            return point
-        assert not cut.any(), "a forest's closed form is positive definite"
-        graph = sparse.coo_array((-np.abs(w) - 1e-300, (component.first, component.second)), shape=(n, n))
-        tree = minimum_spanning_tree(graph.tocsr()).tocoo()
-        cut = ~np.isin(component.first * n + component.second, tree.row.astype(np.int64) * n + tree.col)
+            break
+    assert point is not None, "the identity is positive definite"
+    return point
+
+
+def _forest(component: Component, w: FloatArray, n: int) -> BoolArray:
+    """Which pairs are the strongest that join all columns without a circle."""
+    where = component.first, component.second
+    graph = sparse.coo_array((-np.abs(w) - np.finfo(float).tiny, where), shape=(n, n))  # pairs of weight zero, too
+    tree = minimum_spanning_tree(graph.tocsr()).tocoo()
+    return np.isin(component.first * n + component.second, tree.row.astype(np.int64) * n + tree.col)
 
 
 def _carried(component: Component, above: sparse.csr_array, diagonal: FloatArray) -> Point:
     """The point reached with fewer pairs."""
     values = np.asarray(above[component.first, component.second]).ravel()
     point = _point(component, values, diagonal)
-    assert point is not None
-    return point
+    return _start(component, len(diagonal)) if point is None else point
 
 
 def _point(component: Component, above: FloatArray, diagonal: FloatArray) -> Point | None:
