@@ -17,6 +17,7 @@ from precisionnet.precision.missing import pairwise_covariance
 from precisionnet.precision.objective import LossTerms, graphical_lasso_terms
 from precisionnet.precision.penalties import adaptive_graphical_lasso, l1_max, penalty_grid
 from precisionnet.precision.result import PrecisionResult, count_edges
+from precisionnet.precision.rows import SparsePrecisionResult, graphical_lasso_from_rows
 from precisionnet.precision.selection import EBICChoice, StarsChoice, ebic, select_by_ebic, stars
 from precisionnet.precision.streaming_moments import StreamingMoments
 
@@ -26,6 +27,7 @@ __all__ = [
     "EMResult",
     "LossTerms",
     "PrecisionResult",
+    "SparsePrecisionResult",
     "StarsChoice",
     "StreamingMoments",
     "adaptive_graphical_lasso",
@@ -34,6 +36,7 @@ __all__ = [
     "em_covariance",
     "estimate_covariance",
     "graphical_lasso",
+    "graphical_lasso_from_rows",
     "graphical_lasso_path",
     "graphical_lasso_terms",
     "l1_max",

@@ -96,10 +96,8 @@ class PrecisionResult:
     @property
     def message(self) -> str:
         """One sentence: what happened, and what to do if it is not what was wanted."""
-        proved = isfinite(self.gap)
-        distance = f"within {self.gap:.1e} of the optimum (relative, proved)" if proved else "with nothing proved"
         return MESSAGES[self.status].format(
-            distance=distance, tol=self.tol, n_iter=self.n_iter, eigenvalue=self.eigenvalue
+            distance=distance_from_optimum(self.gap), tol=self.tol, n_iter=self.n_iter, eigenvalue=self.eigenvalue
         )
 
     @cached_property
@@ -108,6 +106,11 @@ class PrecisionResult:
         factor = try_cholesky(self.precision)
         assert factor is not None, "precision is positive definite by construction"
         return inverse_from_cholesky(factor)
+
+
+def distance_from_optimum(gap: float) -> str:
+    """A proved gap in words."""
+    return f"within {gap:.1e} of the optimum (relative, proved)" if isfinite(gap) else "with nothing proved"
 
 
 def count_edges(precision: FloatArray) -> int:

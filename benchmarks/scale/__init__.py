@@ -1,0 +1,1 @@
+"""Cost against columns and rows, with peak memory as the operating system counts it."""

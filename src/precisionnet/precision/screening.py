@@ -1,0 +1,339 @@
+r"""Which columns of a table are separate problems, from its rows, without an N x N array.
+
+    S_ij = sum_t (x_ti - mean_i)(x_tj - mean_j) / T,      an edge where |S_ij| > l1_penalty
+
+The components of that graph are separate graphical lassos (``component_solver.py``). Regime: more columns than an N x N
+array has room for. A tile of S is the product of two blocks of columns; what is above the penalty is kept, the rest is
+forgotten.
+
+How this differs from the textbook:
+
+- tiles are multiplied in single precision, twice as fast. The error of a sum of T products of unit columns is at most
+  (T + 2) 2^-24, whatever the order of summation; pairs within that of the penalty are computed again in double;
+- long tables are summed in chunks of rows, which bounds both that error and the memory;
+- groups are united while tiles come, so that they are known even where the pairs themselves have no room. Where they
+  have none, the smaller ones are forgotten: what is left still tells at which penalty the components become small
+  (Kruskal's algorithm: pairs from the largest down are united until a group is too large).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from precisionnet.errors import InputError, some
+from precisionnet.linalg import LARGEST
+from precisionnet.precision.compiled import compiled
+from precisionnet.precision.problem import COMPLEX, SMALLEST_VARIANCE
+from precisionnet.types import BoolArray, FloatArray, IndexArray
+
+ROWS_AT_A_TIME = 2048
+LARGEST_TILE, SMALLEST_TILE = 4096, 32
+PAIR_BYTES = 12
+PAIRS_AT_A_TIME = 1024
+SINGLE_ROUNDING = 2.0**-24
+SAMPLED_COLUMNS = 64
+SAMPLED_DEGREE = 0.5
+"""Pairs a column at which a random graph has only small components."""
+
+
+class Columns(NamedTuple):
+    """Mean and standard deviation of every column."""
+
+    mean: FloatArray
+    deviation: FloatArray
+
+
+class Pairs(NamedTuple):
+    """Pairs of columns and their covariance, each pair once."""
+
+    first: IndexArray
+    second: IndexArray
+    value: FloatArray
+
+    def where(self, kept: BoolArray) -> Pairs:
+        """Some of them."""
+        return Pairs(self.first[kept], self.second[kept], self.value[kept])
+
+
+class Screened(NamedTuple):
+    """The components, and the pairs that make them."""
+
+    labels: IndexArray
+    """The smallest member of each column's component."""
+    pairs: Pairs
+    kept_above: float
+    """Pairs above this are held: the penalty, or more where there was no room."""
+
+
+def checked_rows(X: FloatArray) -> FloatArray:
+    """A table of real numbers, not copied where it is an array already."""
+    if np.iscomplexobj(X):
+        raise InputError(COMPLEX.format(name="X"))
+    try:
+        rows = np.asanyarray(X)
+        rows = rows if rows.dtype.kind in "biuf" else rows.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError("X must be a table of numbers: one row per sample, one column per variable.") from None
+    if rows.ndim != 2:
+        raise InputError(f"X must be a table, got shape {rows.shape}: one row per sample, one column per variable.")
+    if rows.shape[0] < 2 or rows.shape[1] < 1:
+        raise InputError(f"X has shape {rows.shape}: a covariance needs at least two rows and one column.")
+    return rows
+
+
+def column_moments(X: FloatArray) -> Columns:
+    """Means and deviations, one block of columns at a time; every value is looked at here."""
+    n_rows, n = X.shape
+    mean, variance = np.empty(n), np.empty(n)
+    bad, constant = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    width = max(1, min(LARGEST_TILE, LARGEST_TILE * ROWS_AT_A_TIME // n_rows))
+    for begin in range(0, n, width):
+        here = slice(begin, begin + width)
+        block = np.asarray(X[:, here], dtype=np.float64)
+        low, high = block.min(axis=0), block.max(axis=0)  # NaN goes through
+        bad[here] = ~((low >= -LARGEST) & (high <= LARGEST))
+        constant[here] = low == high
+        with np.errstate(invalid="ignore", over="ignore"):
+            mean[here] = block.mean(axis=0)
+            centred = block - mean[here]
+            variance[here] = np.einsum("ti,ti->i", centred, centred) / n_rows
+    if bad.any():
+        raise InputError(
+            f"X holds NaN, infinity or numbers beyond {LARGEST:.0e} in {_columns(bad)}: drop those columns or rows, or "
+            "impute the values."
+        )
+    if constant.any():
+        raise InputError(f"X is constant in {_columns(constant)}: a constant has no precision; drop it.")
+    if (variance < SMALLEST_VARIANCE).any():
+        raise InputError(
+            f"X has a variance below {SMALLEST_VARIANCE:.0e} in {_columns(variance < SMALLEST_VARIANCE)}: its inverse "
+            "is beyond float64; rescale the columns."
+        )
+    return Columns(mean, np.sqrt(variance))
+
+
+def covariance_of(X: FloatArray, mean: FloatArray, members: IndexArray) -> FloatArray:
+    """The covariance among some columns, dense; ``sample_covariance`` in chunks of rows."""
+    total: FloatArray | None = None
+    for begin in range(0, len(X), ROWS_AT_A_TIME):
+        centred = np.asarray(X[begin : begin + ROWS_AT_A_TIME, members], dtype=np.float64) - mean[members]
+        if total is None:
+            total = centred.T @ centred
+        else:
+            total += centred.T @ centred
+    assert total is not None
+    total /= len(X)
+    return total
+
+
+def covariance_of_pairs(X: FloatArray, mean: FloatArray, first: IndexArray, second: IndexArray) -> FloatArray:
+    """S_ij of single pairs."""
+    out = np.zeros(len(first))
+    for at in range(0, len(first), PAIRS_AT_A_TIME):
+        here = slice(at, at + PAIRS_AT_A_TIME)
+        i, j = first[here], second[here]
+        for begin in range(0, len(X), ROWS_AT_A_TIME):
+            rows = X[begin : begin + ROWS_AT_A_TIME]
+            left = np.asarray(rows[:, i], dtype=np.float64) - mean[i]
+            right = np.asarray(rows[:, j], dtype=np.float64) - mean[j]
+            out[here] += np.einsum("ti,ti->i", left, right)
+    return out / len(X)
+
+
+def screen(X: FloatArray, columns: Columns, l1_penalty: float, memory: float) -> Screened:
+    """Components of the graph of |S_ij| > l1_penalty within ``memory`` bytes, a third of it for the pairs."""
+    n = X.shape[1]
+    tile = tile_width(len(X), memory)
+    room = int(memory / 3 / PAIR_BYTES / 2)  # halved: chunks are put together into one array
+    parent = np.arange(n)
+    chunks: list[Pairs] = []
+    held, kept_above = 0, l1_penalty
+    for top in range(0, n, tile):
+        left = slice(top, min(top + tile, n))
+        for beside in range(top, n, tile):
+            right = slice(beside, min(beside + tile, n))
+            found = _above(X, columns, left, right, l1_penalty)
+            _unite(parent, found.first, found.second)
+            if kept_above > l1_penalty:
+                found = found.where(np.abs(found.value) > kept_above)
+            chunks.append(found)
+            held += len(found.value)
+            while held > room:
+                together = _joined(chunks)
+                kept_above = float(np.median(np.abs(together.value)))
+                chunks = [together.where(np.abs(together.value) > kept_above)]
+                held = len(chunks[0].value)
+    return Screened(_roots(parent), _joined(chunks), kept_above)
+
+
+def tile_width(n_rows: int, memory: float) -> int:
+    """The widest block of columns whose tile, and all that is needed to make it, takes a quarter of the memory."""
+    rows, width = min(n_rows, ROWS_AT_A_TIME), LARGEST_TILE
+    while width > SMALLEST_TILE and (24 * rows * width + 20 * width * width) > memory / 4:
+        width //= 2
+    return width
+
+
+def single_rounding(n_rows: int) -> float:
+    """How far a correlation summed in single precision, in chunks of rows, can be from the true one."""
+    return SINGLE_ROUNDING * 1.01 * (min(n_rows, ROWS_AT_A_TIME) + n_rows / ROWS_AT_A_TIME + 4.0)
+
+
+def sampled_sizes(X: FloatArray, columns: Columns, memory: float) -> FloatArray:
+    """|S_ij| of some columns with all others, in single precision: what a penalty would keep, before anything is."""
+    n = X.shape[1]
+    chosen = np.sort(np.random.default_rng(0).permutation(n)[:SAMPLED_COLUMNS])
+    tile = tile_width(len(X), memory)
+    out = np.empty((len(chosen), n), dtype=np.float32)
+    for begin in range(0, n, tile):
+        right = slice(begin, min(begin + tile, n))
+        size = np.abs(_correlations(X, columns, chosen, right))
+        out[:, right] = size * columns.deviation[chosen][:, None] * columns.deviation[right]
+    out[np.arange(len(chosen)), chosen] = 0.0
+    return out
+
+
+def penalty_for_components(pairs: Pairs, n: int, largest: int) -> float:
+    """The smallest penalty among the pairs' sizes at which no component has more than ``largest`` columns."""
+    size = np.abs(pairs.value)
+    order = np.argsort(-size, kind="stable")
+    stopped = _first_too_large(pairs.first, pairs.second, order, n, largest)
+    return 0.0 if stopped < 0 else float(size[order[stopped]])
+
+
+def _above(X: FloatArray, columns: Columns, left: slice, right: slice, l1_penalty: float) -> Pairs:
+    """The pairs of one tile above the penalty, those near it decided in double."""
+    product = _correlations(X, columns, left, right)
+    margin = single_rounding(len(X))
+    heights = columns.deviation[left], columns.deviation[right]
+    same = left.start == right.start
+    count = _count_above(product, *heights, l1_penalty, margin, same)
+    first, second, value = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count)
+    count = _list_above(product, *heights, l1_penalty, margin, same, first, second, value)
+    first, second, value = first[:count], second[:count], value[:count]
+    del product
+    near = np.flatnonzero(np.abs(np.abs(value) - l1_penalty) <= margin * heights[0][first] * heights[1][second])
+    first += left.start
+    second += right.start
+    kept = np.ones(count, dtype=bool)
+    if len(near):
+        value[near] = covariance_of_pairs(X, columns.mean, first[near], second[near])
+        kept[near] = np.abs(value[near]) > l1_penalty
+    return Pairs(first[kept], second[kept], value[kept].astype(np.float32))
+
+
+def _correlations(X: FloatArray, columns: Columns, left: slice | IndexArray, right: slice) -> FloatArray:
+    """A tile of the correlation matrix in single precision."""
+    total: FloatArray | None = None
+    for begin in range(0, len(X), ROWS_AT_A_TIME):
+        rows = X[begin : begin + ROWS_AT_A_TIME]
+        a = _standardised(rows, columns, left, len(X))
+        same = isinstance(left, slice) and left.start == right.start
+        b = a if same else _standardised(rows, columns, right, len(X))
+        if total is None:
+            total = a.T @ b
+        else:
+            total += a.T @ b
+    assert total is not None
+    return total
+
+
+def _standardised(rows: FloatArray, columns: Columns, which: slice | IndexArray, n_rows: int) -> FloatArray:
+    block = np.asarray(rows[:, which], dtype=np.float64) - columns.mean[which]
+    block *= 1.0 / (columns.deviation[which] * np.sqrt(n_rows))
+    return block.astype(np.float32)
+
+
+def _joined(chunks: list[Pairs]) -> Pairs:
+    if not chunks:
+        return Pairs(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))
+    return chunks[0] if len(chunks) == 1 else Pairs(*(np.concatenate(parts) for parts in zip(*chunks, strict=True)))
+
+
+def _columns(mask: BoolArray) -> str:
+    where = np.flatnonzero(mask)
+    return f"column{'s' * (len(where) > 1)} {some(where.tolist())}"
+
+
+@compiled
+def _count_above(
+    product: FloatArray, high: FloatArray, wide: FloatArray, l1_penalty: float, margin: float, same: bool
+) -> int:
+    """How many entries may be above the penalty; above the diagonal alone where the tile is on it."""
+    total = 0
+    for i in range(product.shape[0]):
+        for j in range(i + 1 if same else 0, product.shape[1]):
+            total += (abs(product[i, j]) + margin) * high[i] * wide[j] > l1_penalty
+    return total
+
+
+@compiled
+def _list_above(
+    product: FloatArray,
+    high: FloatArray,
+    wide: FloatArray,
+    l1_penalty: float,
+    margin: float,
+    same: bool,
+    first: IndexArray,
+    second: IndexArray,
+    value: FloatArray,
+) -> int:
+    """Fill in the pairs that ``_count_above`` counts; how many (the two loops may round differently at the margin)."""
+    found = 0
+    for i in range(product.shape[0]):
+        begin = i + 1 if same else 0
+        here = 0
+        for j in range(begin, product.shape[1]):
+            here += (abs(product[i, j]) + margin) * high[i] * wide[j] > l1_penalty
+        if here == 0:
+            continue
+        for j in range(begin, product.shape[1]):
+            if (abs(product[i, j]) + margin) * high[i] * wide[j] > l1_penalty and found < len(first):
+                first[found], second[found] = i, j
+                value[found] = product[i, j] * high[i] * wide[j]
+                found += 1
+    return found
+
+
+@compiled
+def _root(parent: IndexArray, i: int) -> int:
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = parent[i]
+    return i
+
+
+@compiled
+def _unite(parent: IndexArray, first: IndexArray, second: IndexArray) -> None:
+    """Put the two ends of every pair into one group, whose root is its smallest member."""
+    for k in range(len(first)):
+        a, b = _root(parent, first[k]), _root(parent, second[k])
+        if a != b:
+            parent[max(a, b)] = min(a, b)
+
+
+@compiled
+def _roots(parent: IndexArray) -> IndexArray:
+    out = np.empty_like(parent)
+    for i in range(len(parent)):
+        out[i] = _root(parent, i)
+    return out
+
+
+@compiled
+def _first_too_large(first: IndexArray, second: IndexArray, order: IndexArray, n: int, largest: int) -> int:
+    """Where in the order a pair would make a group of more than ``largest``; -1 where none does."""
+    parent, size = np.arange(n), np.ones(n, np.int64)
+    for k in range(len(order)):
+        a, b = _root(parent, first[order[k]]), _root(parent, second[order[k]])
+        if a == b:
+            continue
+        if size[a] + size[b] > largest:
+            return k
+        a, b = min(a, b), max(a, b)
+        parent[b] = a
+        size[a] += size[b]
+    return -1
