@@ -8,7 +8,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import PathPatch
 
-from precisionnet import plots
+from precisionnet import GraphicalLasso, plots
 from precisionnet.errors import InputError
 from precisionnet.plots.evidence import PALE
 from precisionnet.plots.style import NEGATIVE, POSITIVE
@@ -22,36 +22,37 @@ def colours(figure) -> set[str]:
     return {to_hex(arc.get_edgecolor()) for arc in figure.axes[0].patches if isinstance(arc, PathPatch)}
 
 
+def fitted(precision: np.ndarray) -> GraphicalLasso:
+    """A graph with this precision; without a penalty it is the covariance's inverse."""
+    covariance = pd.DataFrame(np.linalg.inv(precision), columns=NAMES)
+    known = precision == 0
+    return GraphicalLasso(l1_penalty=1e-6, covariance="precomputed", known_zeros=known).fit(covariance)
+
+
 @pytest.mark.parametrize("draw", [plots.edge_graph, plots.heat_map])
 @pytest.mark.parametrize(
     "matrix",
-    [
-        PRECISION,
-        PRECISION / 2.0,
-        np.array([[1.0, 1.5, 0.0], [1.5, 1.0, 0.0], [0.0, 0.0, 1.0]]),
-        np.array([[1.0, 0.5, 0.0], [-0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]),
-        np.full((3, 3), np.nan),
-    ],
-    ids=["precision", "scaled precision", "beyond 1", "not symmetric", "not a number"],
+    [PRECISION, PRECISION / 2.0, pd.DataFrame(PRECISION), partial_correlations(PRECISION), np.eye(3).tolist()],
+    ids=["precision", "scaled precision", "data frame", "partial correlations", "list"],
 )
-def test_a_matrix_that_holds_no_partial_correlations_is_refused(draw, matrix):
-    with pytest.raises(InputError, match="partial_correlations"):
-        draw(matrix, NAMES)
+def test_a_matrix_is_refused_as_it_does_not_say_what_it_is(draw, matrix):
+    with pytest.raises(InputError, match="Pass the fitted model itself"):
+        draw(matrix)
 
 
-def test_names_must_fit_the_matrix():
-    with pytest.raises(InputError, match="2 names"):
-        plots.edge_graph(np.eye(3), ["a", "b"])
-
-
-@pytest.mark.parametrize("diagonal", [0.0, 1.0])
-def test_signs_of_edges_are_those_of_the_partial_correlations(diagonal):
+@pytest.mark.filterwarnings("ignore:The graph is full")
+def test_signs_of_edges_are_those_of_the_partial_correlations():
     partial = partial_correlations(PRECISION)
-    np.fill_diagonal(partial, diagonal)
     assert partial[0, 1] > 0 > partial[1, 2]
-    assert colours(plots.edge_graph(partial, NAMES)) == {POSITIVE, NEGATIVE}
-    assert colours(plots.edge_graph(partial, NAMES, most=1)) == {NEGATIVE}
-    assert colours(plots.edge_graph(np.diag([diagonal] * 3), NAMES)) == set()
+    assert abs(partial[0, 1]) < abs(partial[1, 2])
+    model = fitted(PRECISION)
+    assert colours(plots.edge_graph(model)) == {POSITIVE, NEGATIVE}
+    assert colours(plots.edge_graph(model, most=1)) == {NEGATIVE}
+    axes = plots.heat_map(model).axes[0]
+    shown, labels = np.asarray(axes.images[1].get_array()), [text.get_text() for text in axes.get_xticklabels()]
+    at = [labels.index(name) for name in NAMES]
+    assert shown[at[0], at[1]] == pytest.approx(partial[0, 1], abs=1e-4)
+    assert shown[at[1], at[2]] == pytest.approx(partial[1, 2], abs=1e-4)
 
 
 EDGES = pd.DataFrame(

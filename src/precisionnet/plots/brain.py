@@ -1,8 +1,8 @@
 """Values of cortical regions, and edges between them, on the brain: both hemispheres from outside and from the midline.
 
-Outlines are those of the 68 Desikan-Killiany regions, DKT's 62 among them. ``tools/brain_outlines.py`` drew them once, and
-they are bundled with their licence: no surface is read and no other package is needed. Columns are recognised by their
-names, however a file spells them (``datasets.neuro.regions``).
+Outlines are those of the 68 Desikan-Killiany regions, DKT's 62 among them. ``tools/brain_outlines.py`` drew them once,
+and they are bundled with their licence: no surface is read and no other package is needed. Columns are recognised by
+their names, however a file spells them (``datasets.neuro.regions``).
 """
 
 from __future__ import annotations
@@ -218,7 +218,8 @@ def draw_brain(
     left_out = [name for name in values if name not in region_of]
     if left_out:
         text = f"{len(values) - len(left_out)} of {len(values)} columns are shown; the others are no such regions"
-        axes.text(0.5, -0.01, text, transform=axes.transAxes, ha="center", va="top", fontsize=8, color=MUTED)
+        axes.text(ACROSS - 20, -12, text, ha="center", va="top", fontsize=8, color=MUTED)
+        axes.set_ylim(bottom=-34)
     if drawn_bar:
         bar = axes.figure.colorbar(ScalarMappable(norm, cmap), ax=axes, location="bottom", shrink=0.5, aspect=34)
         bar.set_label(label)
@@ -234,7 +235,8 @@ def _draw_views(axes: Axes, colors: Mapping[str, Any], said: Mapping[str, str]) 
     number = 0
     for view, (column, row) in VIEWS.items():
         shape, shift = outlines()[view], np.array([column * ACROSS, row * UP])
-        axes.add_patch(PathPatch(_path(shape["outline"], shift), facecolor=GROUND, edgecolor=MUTED, linewidth=0.8))
+        brain = _path(shape["outline"], shift)
+        axes.add_patch(PathPatch(brain, facecolor=GROUND, linewidth=0.0))
         for name, polygons in shape["regions"].items():
             region = f"{view[:2]}_{name}"
             color = colors.get(region, NO_VALUE)
@@ -243,6 +245,7 @@ def _draw_views(axes: Axes, colors: Mapping[str, Any], said: Mapping[str, str]) 
             patch.set_label(said.get(region, f"{region}: no value"))
             axes.add_patch(patch)
             number += 1
+        axes.add_patch(PathPatch(brain, fill=False, edgecolor=MUTED, linewidth=1.0))
         width, height = shape["size"]
         axes.text(shift[0] + width / 2, shift[1] + height + 8, TITLES[view], ha="center", va="bottom", fontsize=9)
     axes.set(xlim=(-8, ACROSS + 408), ylim=(-6, UP + 318), aspect="equal")

@@ -198,7 +198,7 @@ def draw_node_bars(
         if there and text:
             axes.plot([], [], color=color, linewidth=6, label=text)
     if axes.get_legend_handles_labels()[0]:
-        legend_below(axes, 3, fontsize=9)
+        legend_below(axes, 3, inside="lower right", fontsize=9)
 
 
 def _order(edges: pd.DataFrame, places: dict[str, int], value: str) -> IndexArray:

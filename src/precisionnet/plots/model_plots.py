@@ -223,7 +223,7 @@ class ModelPlots:
         signed = None
         if values is None and not hasattr(type(self.model), "task_nodes_"):
             values = dict.fromkeys(column_names(self.model), np.nan)
-            which, edges, title = "data", edges or 30, "The data's graph"
+            which, edges, title = "data", edges or 30, ""
         elif values is None:
             values, signed = self._effects(), self._signed
             label = label or f"effect of a standard deviation, {unit_of(self.model)}"
@@ -237,7 +237,7 @@ class ModelPlots:
             inside = [(graph.names[i], graph.names[j], float(value)) for i, j, value in chosen]
             lines = _among_regions(inside, values, measure)[:edges]
             of = "the data's" if which == "data" else "the task's"
-            title = f"{title or 'Regions'}; {len(lines)} strongest edges of {of} graph"
+            title = "\n".join([*([title] if title else []), f"{len(lines)} strongest edges of {of} graph"])
         ax = _axes(ax, *BRAIN_SIZE)
         draw_brain(
             ax, values, label=label or "value", signed=signed, sure=sure, edges=lines, measure=measure, title=title

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -164,12 +164,14 @@ def to_file(figure: Figure, path: Path, ending: str, name: str) -> None:
         figure.savefig(path, format=ending, metadata=metadata, facecolor="white", dpi=160)
 
 
-def legend_below(axes: Axes, ncols: int, **how: Any) -> None:
-    """Put the legend under the axes: outside of a figure that has no others, under its own axes otherwise."""
+def legend_below(axes: Axes, ncols: int, inside: Literal["", "lower right"] = "", **how: Any) -> None:
+    """Put the legend under a figure that has no other axes; under its own, or in a corner ``inside``, otherwise."""
     figure = axes.get_figure()
     assert figure is not None
     if isinstance(figure, Figure) and len(figure.axes) == 1 and figure.get_constrained_layout():
         figure.legend(loc="outside lower center", ncols=ncols, **how)
+    elif inside:
+        axes.legend(loc=inside, **how)
     else:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=ncols, **how)
 
