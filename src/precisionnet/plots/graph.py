@@ -168,7 +168,7 @@ def heat_map(model: Any, which: str = "data") -> Figure:
     >>> import numpy as np
     >>> from precisionnet import GraphicalLasso
     >>> from precisionnet.plots import heat_map
-    >>> model = GraphicalLasso(l1_penalty=0.01).fit(np.random.default_rng(0).normal(size=(50, 3)))
+    >>> model = GraphicalLasso(l1_penalty=0.1).fit(np.random.default_rng(0).normal(size=(50, 3)))
     >>> heat_map(model).axes[0].get_xticks().tolist()
     [0, 1, 2]
     """

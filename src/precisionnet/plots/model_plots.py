@@ -69,7 +69,7 @@ class ModelPlots:
     >>> import numpy as np
     >>> from precisionnet import GraphicalLasso
     >>> X = np.random.default_rng(0).normal(size=(60, 4))
-    >>> model = GraphicalLasso(l1_penalty=0.02).fit(X)
+    >>> model = GraphicalLasso(l1_penalty=0.1).fit(X)
     >>> model.plot.graph().get_title(loc="left")
     "The data's graph"
     >>> model.plot.matrix().figure.savefig("matrix.svg")
