@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 import re
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
@@ -13,13 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 
 from precisionnet import plots
-from precisionnet.datasets import Dataset
 from precisionnet.datasets.neuro.regions import DESIKAN, DESTRIEUX, DKT
 from precisionnet.errors import InputError
-from precisionnet.evaluation import measure
 from precisionnet.plots.brain import ACROSS, NO_VALUE, centres, outlines
 from precisionnet.plots.style import DIVERGING, PALE, SEQUENTIAL, TIP
-from precisionnet.report import render
+from precisionnet.report import explain_page, gap_page
 from tests.pictures import MAKERS
 
 ALL = [f"{side}_{region}" for side in ("lh", "rh") for region in DESIKAN]
@@ -146,16 +146,20 @@ def test_tips_are_escaped():
     assert "\x1b" not in svg
 
 
-def test_the_page_of_a_fit_has_a_brain(gaussian, monkeypatch):
-    for name in MAKERS[plots] - {"brain_map"}:  # other pictures take most of the time
+def test_the_pages_of_a_gap_and_of_evidence_have_brains(monkeypatch):
+    """With what is not told from chance in grey."""
+    for name in MAKERS[plots] - {"brain_map"}:
         monkeypatch.setattr(plots, name, lambda *_, **__: Figure((1, 1)))
-    names = ["lh_insula", "rh_insula", "lh_cuneus", "rh_cuneus", "lh_lingual", "rh_lingual", "sex", "height"]
-    data = Dataset(gaussian.X.set_axis(names, axis=1), gaussian.y)
-    result = measure(data, "regression", {"max_epochs": 1, "n_members": 4, "readout": "both"})
-    page = render(result, "table.csv", "2026-01-01")
-    assert "6 of 8 columns" in page
-    said = dict(re.findall(r"<title>(\w+): (.*?)</title>", page))
-    effects = dict(zip(names, result.model.task_nodes_, strict=True))
-    assert {name: float(text) for name, text in said.items() if text != "no value"} == {
-        name: float(f"{effects[name]:+.3g}") for name in names[:6]
-    }
+    names = ["lh_insula_thickness", "rh_insula_thickness", "sex"]
+    parts = pd.DataFrame({"column": names, "difference": [0.5, -0.3, 0.1], "low": -1.0, "high": 1.0})
+    found = gap_page._regions(parts.assign(q_value=[0.01, 0.2, 0.3]), "<b>", "controls", 0)
+    assert len(found["brains"]) == 1
+    nodes = pd.DataFrame(
+        {"node": names, "importance": [0.5, 0.3, 0.1], "direction": [1, -1, 1], "sure": [True, False, True]}
+    )
+    about = SimpleNamespace(classes=[], target="age", names=names)
+    figures = explain_page._figures(about, nodes, pd.DataFrame({"sure": [False]}))
+    for svg in (found["brains"][0].svg, figures["brain-0"].svg):
+        assert "<title>lh_insula: +0.5</title>" in svg
+        assert "<title>rh_insula: -0.3, not told from chance</title>" in svg
+    assert gap_page._regions(parts.assign(column=["a", "b", "c"], q_value=0.2), "a", "b", 1)["brains"] == []
