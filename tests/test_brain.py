@@ -17,8 +17,8 @@ from matplotlib.patches import PathPatch
 from precisionnet import plots
 from precisionnet.datasets.neuro.regions import DESIKAN, DESTRIEUX, DKT
 from precisionnet.errors import InputError
-from precisionnet.plots.brain import ACROSS, NO_VALUE, centres, outlines
-from precisionnet.plots.style import DIVERGING, PALE, SEQUENTIAL, TIP
+from precisionnet.plots.brain import ACROSS, NO_VALUE, UNSURE, centres, outlines
+from precisionnet.plots.style import DIVERGING, SEQUENTIAL, TIP
 from precisionnet.report import explain_page, gap_page
 from tests.pictures import MAKERS
 
@@ -95,7 +95,7 @@ def test_two_colours_around_zero_or_one_scale_from_zero():
 def test_what_has_no_value_or_is_unsure_is_grey():
     values = {"lh_insula": 5.0, "rh_insula": 1.0, "lh_cuneus": np.nan, "sex": 3.0}
     figure = plots.brain_map(values, label="effect", sure={"rh_insula": True, "lh_cuneus": True})
-    assert colours(figure, "lh_insula") == {PALE}
+    assert colours(figure, "lh_insula") == {UNSURE}
     assert colours(figure, "lh_cuneus") == colours(figure, "rh_cuneus") == {NO_VALUE}
     assert colours(figure, "rh_insula") == {to_hex(colormaps[SEQUENTIAL](1.0))}  # unsure ones do not stretch the scale
     assert "3 of 4 columns" in " ".join(text.get_text() for text in figure.axes[0].texts)

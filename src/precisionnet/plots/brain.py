@@ -29,7 +29,6 @@ from precisionnet.plots.style import (
     INK,
     MUTED,
     NEGATIVE,
-    PALE,
     POSITIVE,
     SEQUENTIAL,
     TIP,
@@ -39,7 +38,9 @@ from precisionnet.plots.style import (
 from precisionnet.types import FloatArray
 
 NO_VALUE = "#eceff2"
-GROUND = "#dde2e7"
+UNSURE = "#cbd2da"
+"""Not told from chance; paler than lines and bars of that kind, as regions are large."""
+GROUND = "#f9fafb"
 """The medial wall, which belongs to no region."""
 SIZE = (8.6, 7.2)
 """Inches."""
@@ -207,7 +208,7 @@ def draw_brain(
     _draw_views(axes, colors, said)
     handles = []
     if unsure & set(known):
-        handles.append(Patch(facecolor=PALE, label="not told from chance"))
+        handles.append(Patch(facecolor=UNSURE, label="not told from chance"))
     if value_of and len(known) < 2 * len(DESIKAN):
         handles.append(Patch(facecolor=NO_VALUE, edgecolor=MUTED, linewidth=0.4, label="no value"))
     handles += _draw_edges(axes, region_of, lines)
@@ -227,7 +228,7 @@ def draw_brain(
 
 
 def _color(value: float, cmap: Colormap, norm: Normalize, unsure: bool) -> Any:
-    return PALE if unsure else cmap(norm(value if norm.vmin != 0.0 else abs(value)))
+    return UNSURE if unsure else cmap(norm(value if norm.vmin != 0.0 else abs(value)))
 
 
 def _draw_views(axes: Axes, colors: Mapping[str, Any], said: Mapping[str, str]) -> None:

@@ -43,7 +43,7 @@ EDGES_DRAWN = 80
 WHICH = ("data", "task")
 NAMES_DRAWN = 130
 """Columns up to which a matrix has their names on it."""
-CELLS = 1000
+CELLS = 500
 """Cells of a matrix on a side, at most: more could not be told apart."""
 CLUSTERED = 1500
 """Columns up to which a matrix is ordered by clustering, which takes their number squared."""
