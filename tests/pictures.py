@@ -8,7 +8,7 @@ from precisionnet import plots
 from precisionnet.report import synthetic, theorem
 
 MAKERS = {
-    plots: set(plots.__all__) - {"clustered_order", "styled", "to_file", "to_svg"},
+    plots: set(plots.__all__) - {"ModelPlots", "brain_measures", "clustered_order", "styled", "to_file", "to_svg"},
     synthetic: {"sparsity_figure", "sparsity_panel"},
     theorem: {"rate_figure", "rate_panel"},
 }

@@ -8,10 +8,10 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import PathPatch
 
-from precisionnet import plots
+from precisionnet import GraphicalLasso, plots
 from precisionnet.errors import InputError
-from precisionnet.plots.evidence import PALE
-from precisionnet.plots.style import NEGATIVE, POSITIVE, UNSIGNED
+from precisionnet.plots.graph import ModelGraph, draw_edges, draw_matrix
+from precisionnet.plots.style import NEGATIVE, PALE, POSITIVE, UNSIGNED, new_figure
 from precisionnet.precision import partial_correlations
 
 PRECISION = np.array([[2.0, -0.5, 0.0], [-0.5, 1.5, 0.4], [0.0, 0.4, 1.2]])
@@ -22,36 +22,37 @@ def colours(figure) -> set[str]:
     return {to_hex(arc.get_edgecolor()) for arc in figure.axes[0].patches if isinstance(arc, PathPatch)}
 
 
+def fitted(precision: np.ndarray) -> GraphicalLasso:
+    """A graph with this precision; without a penalty it is the covariance's inverse."""
+    covariance = pd.DataFrame(np.linalg.inv(precision), columns=NAMES)
+    known = precision == 0
+    return GraphicalLasso(l1_penalty=1e-6, covariance="precomputed", known_zeros=known).fit(covariance)
+
+
 @pytest.mark.parametrize("draw", [plots.edge_graph, plots.heat_map])
 @pytest.mark.parametrize(
     "matrix",
-    [
-        PRECISION,
-        PRECISION / 2.0,
-        np.array([[1.0, 1.5, 0.0], [1.5, 1.0, 0.0], [0.0, 0.0, 1.0]]),
-        np.array([[1.0, 0.5, 0.0], [-0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]),
-        np.full((3, 3), np.nan),
-    ],
-    ids=["precision", "scaled precision", "beyond 1", "not symmetric", "not a number"],
+    [PRECISION, PRECISION / 2.0, pd.DataFrame(PRECISION), partial_correlations(PRECISION), np.eye(3).tolist()],
+    ids=["precision", "scaled precision", "data frame", "partial correlations", "list"],
 )
-def test_a_matrix_that_holds_no_partial_correlations_is_refused(draw, matrix):
-    with pytest.raises(InputError, match="partial_correlations"):
-        draw(matrix, NAMES)
+def test_a_matrix_is_refused_as_it_does_not_say_what_it_is(draw, matrix):
+    with pytest.raises(InputError, match="Pass the fitted model itself"):
+        draw(matrix)
 
 
-def test_names_must_fit_the_matrix():
-    with pytest.raises(InputError, match="2 names"):
-        plots.edge_graph(np.eye(3), ["a", "b"])
-
-
-@pytest.mark.parametrize("diagonal", [0.0, 1.0])
-def test_signs_of_edges_are_those_of_the_partial_correlations(diagonal):
+@pytest.mark.filterwarnings("ignore:The graph is full")
+def test_signs_of_edges_are_those_of_the_partial_correlations():
     partial = partial_correlations(PRECISION)
-    np.fill_diagonal(partial, diagonal)
     assert partial[0, 1] > 0 > partial[1, 2]
-    assert colours(plots.edge_graph(partial, NAMES)) == {POSITIVE, NEGATIVE}
-    assert colours(plots.edge_graph(partial, NAMES, most=1)) == {NEGATIVE}
-    assert colours(plots.edge_graph(np.diag([diagonal] * 3), NAMES)) == set()
+    assert abs(partial[0, 1]) < abs(partial[1, 2])
+    model = fitted(PRECISION)
+    assert colours(plots.edge_graph(model)) == {POSITIVE, NEGATIVE}
+    assert colours(plots.edge_graph(model, most=1)) == {NEGATIVE}
+    axes = plots.heat_map(model).axes[0]
+    shown, labels = np.asarray(axes.images[1].get_array()), [text.get_text() for text in axes.get_xticklabels()]
+    at = [labels.index(name) for name in NAMES]
+    assert shown[at[0], at[1]] == pytest.approx(partial[0, 1], abs=1e-4)
+    assert shown[at[1], at[2]] == pytest.approx(partial[1, 2], abs=1e-4)
 
 
 EDGES = pd.DataFrame(
@@ -81,21 +82,37 @@ def legend(figure) -> list[str]:
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-def test_edges_without_a_direction_have_a_colour_and_a_legend_of_their_own():
+def graph_of_three(unsigned=()) -> ModelGraph:
     partial = np.abs(partial_correlations(PRECISION))
+    first, second = np.nonzero(np.triu(partial, 1))
+    order = np.argsort(-partial[first, second])
+    first, second = first[order], second[order]
+    plain = np.array([NAMES[i] in unsigned or NAMES[j] in unsigned for i, j in zip(first, second, strict=True)])
+    return ModelGraph(NAMES, first, second, partial[first, second], "size", "A graph", ("more", "less"), plain)
+
+
+def drawn(draw, *given):
+    figure, (axes,) = new_figure(6.0, 6.0)
+    draw(axes, *given)
+    return figure
+
+
+def test_edges_without_a_direction_have_a_colour_and_a_legend_of_their_own():
+    plain = graph_of_three(unsigned=["c"])
     for figure in (
-        plots.edge_graph(partial, NAMES, unsigned=["c"]),
+        drawn(draw_edges, plain, 80),
         plots.evidence_graph(EDGES, NAMES, value="effect", unsigned=["c"]),
     ):
         assert colours(figure) - {PALE} == {POSITIVE, UNSIGNED}
         assert any("no direction" in text for text in legend(figure))
-    for figure in (plots.edge_graph(partial, NAMES), plots.evidence_graph(EDGES, NAMES, value="effect")):
+    signed = drawn(draw_edges, graph_of_three(), 80)
+    for figure in (signed, plots.evidence_graph(EDGES, NAMES, value="effect")):
         assert UNSIGNED not in colours(figure)
         assert not any("no direction" in text for text in legend(figure))
-    map_of_all = plots.heat_map(partial, NAMES, unsigned=NAMES)
+    map_of_all = drawn(draw_matrix, graph_of_three(unsigned=NAMES))
     assert np.isnan(np.ma.filled(map_of_all.axes[0].images[-1].get_array(), np.nan)).all()
     assert "no direction" in legend(map_of_all)[0]
-    assert not plots.heat_map(partial, NAMES).legends
+    assert not drawn(draw_matrix, graph_of_three()).legends
 
 
 def test_an_edge_needs_both_its_ends():

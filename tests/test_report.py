@@ -22,6 +22,7 @@ from tests.pictures import blank_pictures, with_pictures
 
 __all__ = ["blank_pictures", "cheap_baselines", "two_folds", "with_pictures"]
 
+REGIONS = {"x0": "lh_insula", "x1": "rh_insula", "x2": "lh_cuneus"}
 VOID = {"meta", "br", "img", "input", "link", "hr", "path", "use", "rect", "line", "image"}
 
 
@@ -57,7 +58,8 @@ class Balanced(HTMLParser):
 @pytest.fixture(scope="module", params=["regression", "classification"])
 def result(request, gaussian, classes):
     y = gaussian.y if request.param == "regression" else classes
-    return measure(Dataset(gaussian.X, y), request.param, {"max_epochs": 3, "n_layers": 2, "n_members": 2})
+    X = gaussian.X if request.param == "regression" else gaussian.X.rename(columns=REGIONS)
+    return measure(Dataset(X, y), request.param, {"max_epochs": 3, "n_layers": 2, "n_members": 2})
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +79,7 @@ def test_page_is_well_formed_and_needs_no_network(page):
 
 
 def test_page_shows_everything(result, page):
-    assert page.count("<svg") == (6 if result.task == "regression" else 7)
+    assert page.count("<svg") == (6 if result.task == "regression" else 8)
     for word in (
         "Result on rows not learned from",
         "Edge table",
@@ -94,6 +96,16 @@ def test_page_shows_everything(result, page):
     for line in score_lines(result)[1].values():
         for value in line:
             assert f">{value}</td>" in page
+
+
+def test_a_brain_is_on_the_page_where_columns_are_regions(result, page):
+    said = dict(re.findall(r"<title>([lr]h_\w+): (.*?)</title>", page))
+    assert len(said) == (0 if result.task == "regression" else 68)
+    assert ("On the brain" in page) == ("3 of 8 columns" in page) == bool(said)
+    blocks = result.model.fitted.blocks
+    shown = {name: abs(float(text)) for name, text in said.items() if text != "no value"}
+    effects = dict(zip(blocks.names, blocks.norms(result.model.task_nodes_), strict=True))
+    assert shown == {name: float(f"{abs(effects[name]):.3g}") for name in REGIONS.values() if name in effects}
 
 
 def test_page_shows_the_values_the_fit_ran_with_and_whose_they_are(result, page):

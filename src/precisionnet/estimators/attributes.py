@@ -19,6 +19,9 @@ from precisionnet.estimators.targets import NumberTarget
 from precisionnet.preprocessing.table_encoder import refuse_gaps
 from precisionnet.types import FloatArray
 
+ERRORS = {"oob_mae_": "mean absolute error", "oob_log_loss_": "log loss", "oob_accuracy_": "accuracy"}
+"""Names of the errors on rows left out, for people."""
+
 
 def of_fitted(path: str, doc: str) -> Any:
     """Return a property that shows part of the fitted model; before ``fit`` there is no such attribute."""
@@ -127,6 +130,13 @@ class FittedAttributes(GraphInterop):
         """Sparse precision of the features in the table's units: theta_ij / (scale_i scale_j)."""
         scale = self.fitted.scaler.scale
         return self.fitted.precision / np.outer(scale, scale)
+
+    def _sentences(self) -> list[str]:
+        """Say what was learned: the size of the graph, and the errors on rows that networks left out."""
+        of = f" of {self.target_name_}" if self.target_name_ else ""
+        errors = [(ERRORS[name], value) for name, value in self.fitted.out_of_fold.errors.items() if np.isfinite(value)]
+        known = ", ".join(f"{name}{of} {value:.4g}" for name, value in errors)
+        return [*super()._sentences(), f"Out of fold: {known}." if known else "No row was left out of the fit."]
 
     def node_rows(self, X: Any) -> pd.DataFrame:
         """Return rows as numbers, one column per node.

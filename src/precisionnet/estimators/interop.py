@@ -7,12 +7,14 @@ the methods that need them.
 
 from __future__ import annotations
 
+import html
+import importlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from precisionnet.errors import InputError
+from precisionnet.errors import InputError, printable
 from precisionnet.estimators.checks import column_names
 from precisionnet.estimators.columns import ColumnBlocks, edge_frame
 from precisionnet.types import FloatArray
@@ -47,11 +49,49 @@ class EdgeTensors(NamedTuple):
     edge_weight: Tensor
 
 
+class PlotsByName:
+    """``model.plot``: pictures, which stand above the estimators, found by name when they are asked for.
+
+    So no import goes up, and a model is fitted and saved where matplotlib is never imported.
+    """
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self
+        return importlib.import_module("precisionnet.plots").ModelPlots(model)
+
+
 class GraphInterop:
     """Mixin for estimators with ``precision_``."""
 
     precision_: FloatArray
     task_precision_: FloatArray
+    plot = PlotsByName()
+    """Pictures: ``graph``, ``matrix``, ``nodes``, ``brain``, ``training``, ``prediction`` and ``sparsity``."""
+
+    # How a notebook shows a fitted model. scikit-learn's own table of fitted attributes lists what stands in the
+    # instance's dictionary; those of these estimators are properties. So IPython's two hooks are taken, and what
+    # scikit-learn (1.6 to 1.9) shows there comes after a line of our own.
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] = self._line_for_notebooks() + bundle["text/html"]
+        return bundle
+
+    def _repr_html_inner(self) -> str:
+        return self._line_for_notebooks() + str(super()._repr_html_inner())  # type: ignore[misc]
+
+    def _line_for_notebooks(self) -> str:
+        if not hasattr(self, "_fitted"):
+            return ""
+        return f"<p>{html.escape(printable(' '.join(self._sentences())))}</p>"
+
+    def _sentences(self) -> list[str]:
+        """Say what was learned: the size of the graph."""
+        n, n_edges = len(self._blocks()), len(self.to_edge_frame())
+        pairs = n * (n - 1) // 2
+        return [f"{n} columns, {n_edges} edges of {pairs} possible."]
 
     def _matrix(self, which: str) -> FloatArray:
         check_is_fitted(self)

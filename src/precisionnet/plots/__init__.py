@@ -1,9 +1,10 @@
 """Figures. matplotlib only here.
 
 Every function returns a ``matplotlib.figure.Figure`` and touches nothing global: no window opens and no display is
-needed. Draw inside ``styled()``, write with ``to_file`` or ``to_svg``.
+needed. Draw inside ``styled()``, write with ``to_file`` or ``to_svg``. ``ModelPlots`` is what ``model.plot`` returns.
 """
 
+from precisionnet.plots.brain import brain_map, brain_measures
 from precisionnet.plots.comparison import differences, repeats
 from precisionnet.plots.evidence import evidence_graph, node_bars
 from precisionnet.plots.gap import gap_against_age, gap_regions
@@ -15,10 +16,14 @@ from precisionnet.plots.graph import (
     sparsity_curve_figure,
     spectrum,
 )
+from precisionnet.plots.model_plots import ModelPlots
 from precisionnet.plots.outcome import confusion, predicted_against_true, roc, training_curves
 from precisionnet.plots.style import styled, to_file, to_svg
 
 __all__ = [
+    "ModelPlots",
+    "brain_map",
+    "brain_measures",
     "clustered_order",
     "confusion",
     "differences",

@@ -31,14 +31,18 @@ class Arc(NamedTuple):
     alpha: float
 
 
-def empty_circle(said: str = "") -> tuple[Figure, Axes]:
-    """Return a square figure without axes' lines; ``said`` stands in its middle."""
+def square_figure() -> tuple[Figure, Axes]:
+    """Return a figure for a circle."""
     figure, (axes,) = new_figure(SIDE, SIDE)
+    return figure, axes
+
+
+def empty_circle(axes: Axes, said: str = "") -> None:
+    """Take the lines of the axes away; ``said`` stands in their middle."""
     axes.set_axis_off()
     axes.set(aspect="equal", xlim=(-1.0, 1.0), ylim=(-1.0, 1.0))
     if said:
         axes.text(0.0, 0.0, said, ha="center", va="center", color=MUTED)
-    return figure, axes
 
 
 def draw_circle(axes: Axes, names: Sequence[str], order: IndexArray, arcs: Iterable[Arc]) -> None:
@@ -58,10 +62,15 @@ def draw_circle(axes: Axes, names: Sequence[str], order: IndexArray, arcs: Itera
         path = MplPath([place[i], bend, place[j]], [MplPath.MOVETO, MplPath.CURVE3, MplPath.CURVE3])
         axes.add_patch(PathPatch(path, fill=False, color=color, linewidth=width, alpha=alpha))
     axes.scatter(place[order, 0], place[order, 1], s=22, color=INK, linewidth=0, zorder=3)
-    size = float(np.clip(520.0 / max(len(order), 1), 5.5, 10.0))
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    place_of, (width, height) = axes.get_position(original=True), figure.get_size_inches()
+    side = min(float(width) * place_of.width, float(height) * place_of.height, SIDE)
+    side = SIDE if len(figure.axes) == 1 else side  # beside others, letters are as small as the axes
+    size = float(np.clip(520.0 / max(len(order), 1), 5.5, 10.0)) * max(side / SIDE, 0.4)
     # A letter is about 0.6 of the font's size wide; the circle takes what the longest name leaves.
     letters = max((len(short(names[int(i)], LONGEST)) for i in order), default=0)
-    reach = max(1.15, 1.08 / (1.0 - 2.0 * letters * 0.6 * size / 72.0 / SIDE))
+    reach = max(1.15, 1.08 / (1.0 - 2.0 * letters * 0.6 * size / 72.0 / side))
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach))
     for i in order:
         degrees, left = np.degrees(angle[i]), place[i, 0] < -1e-9

@@ -6,18 +6,21 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from precisionnet.errors import InputError
-from precisionnet.plots.circle import Arc, draw_circle, empty_circle
+from precisionnet.plots.circle import Arc, draw_circle, empty_circle, square_figure
 from precisionnet.plots.graph import EDGES_DRAWN, clustered_order
 from precisionnet.plots.style import (
     GRID,
     MUTED,
     NEGATIVE,
     NO_DIRECTION,
+    PALE,
     POSITIVE,
     UNSIGNED,
+    legend_below,
     new_figure,
     short,
     without_common_ending,
@@ -26,7 +29,6 @@ from precisionnet.types import FloatArray, IndexArray
 
 UNSURE_DRAWN = 25
 SIGNS = ("beyond chance, positive", "beyond chance, negative")
-PALE = "#b8c1cc"
 BARS = 25
 
 
@@ -77,14 +79,34 @@ def evidence_graph(
     >>> len(evidence_graph(edges, ["a", "b", "c"], value="effect").axes[0].patches)
     2
     """
+    figure, axes = square_figure()
+    draw_evidence_graph(
+        axes, edges, names, value=value, sure=sure, most=most, most_unsure=most_unsure, signs=signs, unsigned=unsigned
+    )
+    return figure
+
+
+def draw_evidence_graph(
+    axes: Axes,
+    edges: pd.DataFrame,
+    names: Sequence[str],
+    *,
+    value: str,
+    sure: str = "sure",
+    most: int = EDGES_DRAWN,
+    most_unsure: int = UNSURE_DRAWN,
+    signs: tuple[str, str] = SIGNS,
+    unsigned: Collection[str] = (),
+) -> None:
+    """Draw edges in a circle, as ``evidence_graph`` says."""
     places = {name: place for place, name in enumerate(names)}
     if not set(edges["source"]).union(edges["target"]) <= set(places):
         raise InputError("An edge has an end that is not among the names: give the names of all columns.")
     ordered = edges.loc[edges[value].abs().sort_values(ascending=False, kind="stable").index]
     certain, others = (ordered[ordered[sure]].head(most), ordered[~ordered[sure]].head(most_unsure))
-    figure, axes = empty_circle("" if len(ordered) else "There is no edge to draw.")
+    empty_circle(axes, "" if len(ordered) else "There is no edge to draw.")
     if len(ordered) == 0:
-        return figure
+        return
     largest = float(certain[value].abs().max()) if len(certain) else 1.0
     arcs = [
         Arc(places[row["source"]], places[row["target"]], PALE, 0.6, 0.8)
@@ -102,8 +124,7 @@ def evidence_graph(
             axes.plot([], [], color=color, linewidth=3, label=label)
     if len(others):
         axes.plot([], [], color=PALE, linewidth=1.2, label="not told from chance")
-    figure.legend(loc="outside lower center", ncols=2 if UNSIGNED in drawn else 3)
-    return figure
+    legend_below(axes, 2 if UNSIGNED in drawn else 3)
 
 
 def node_bars(nodes: pd.DataFrame, *, value: str, low: str, high: str, sure: str = "sure", label: str = "") -> Figure:
@@ -138,6 +159,28 @@ def node_bars(nodes: pd.DataFrame, *, value: str, low: str, high: str, sure: str
     >>> len(node_bars(nodes.assign(sure=[True, False]), value="size", low="low", high="high").axes[0].patches)
     2
     """
+    figure, (axes,) = new_figure(7.6, bars_height(len(nodes)))
+    draw_node_bars(axes, nodes, value=value, low=low, high=high, sure=sure, label=label)
+    return figure
+
+
+def bars_height(n: int) -> float:
+    """Return the inches that the bars of so many columns need."""
+    return 1.3 + 0.26 * min(n, BARS)
+
+
+def draw_node_bars(
+    axes: Axes,
+    nodes: pd.DataFrame,
+    *,
+    value: str,
+    low: str,
+    high: str,
+    sure: str = "sure",
+    label: str = "",
+    beyond: str = "beyond chance, ",
+) -> None:
+    """Draw bars of columns, as ``node_bars`` says; without an interval where ``low`` is empty."""
     short_names = dict(zip(nodes["node"], without_common_ending([str(name) for name in nodes["node"]]), strict=True))
     shown = nodes.sort_values([sure, value], ascending=False, kind="stable").head(BARS).iloc[::-1]
     size, place = shown[value].to_numpy(dtype=float), np.arange(len(shown))
@@ -145,26 +188,28 @@ def node_bars(nodes: pd.DataFrame, *, value: str, low: str, high: str, sure: str
     certain = shown[sure].to_numpy(dtype=bool)
     of_direction = {1: POSITIVE, -1: NEGATIVE, 0: UNSIGNED}
     colors = [of_direction[int(np.sign(d))] if c else PALE for c, d in zip(certain, direction, strict=True)]
-    figure, (axes,) = new_figure(7.6, 1.3 + 0.26 * len(shown))
     axes.barh(place, size, color=colors, height=0.68)
-    reach: FloatArray = np.vstack([size - shown[low].to_numpy(dtype=float), shown[high].to_numpy(dtype=float) - size])
-    axes.errorbar(size, place, xerr=np.maximum(reach, 0.0), fmt="none", ecolor=MUTED, elinewidth=1, capsize=2)
+    if low:
+        ends = [size - shown[low].to_numpy(dtype=float), shown[high].to_numpy(dtype=float) - size]
+        reach: FloatArray = np.maximum(np.vstack(ends), 0.0)
+        axes.errorbar(size, place, xerr=reach, fmt="none", ecolor=MUTED, elinewidth=1, capsize=2)
     axes.set_yticks(place, [short(short_names[name], 30) for name in shown["node"]], fontsize=9)
     axes.tick_params(axis="y", length=0)
     axes.grid(False, axis="y")
     axes.grid(True, axis="x", color=GRID)
     axes.set_xlabel(label)
     axes.set_ylim(-0.6, len(shown) - 0.4)
+    told = "direction" in shown
     for color, text, there in (
-        (POSITIVE, "beyond chance, prediction rises", (certain & (direction > 0)).any()),
-        (NEGATIVE, "beyond chance, prediction falls", (certain & (direction < 0)).any()),
-        (UNSIGNED, "beyond chance, no direction", (certain & (direction == 0)).any()),
+        (POSITIVE, f"{beyond}prediction rises" if told else beyond.strip(", "), (certain & (direction > 0)).any()),
+        (NEGATIVE, f"{beyond}prediction falls", (certain & (direction < 0)).any()),
+        (UNSIGNED, f"{beyond}no direction", (certain & (direction == 0)).any()),
         (PALE, "not told from chance", (~certain).any()),
     ):
-        if there:
+        if there and text:
             axes.plot([], [], color=color, linewidth=6, label=text)
-    figure.legend(loc="outside lower center", ncols=3, fontsize=9)
-    return figure
+    if axes.get_legend_handles_labels()[0]:
+        legend_below(axes, 3, inside="lower right", fontsize=9)
 
 
 def _order(edges: pd.DataFrame, places: dict[str, int], value: str) -> IndexArray:

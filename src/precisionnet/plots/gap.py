@@ -12,6 +12,7 @@ from precisionnet.plots.style import (
     MAIN,
     MUTED,
     NEGATIVE,
+    PALE,
     POSITIVE,
     SECOND,
     new_figure,
@@ -20,7 +21,6 @@ from precisionnet.plots.style import (
 )
 
 COLORS = (MAIN, SECOND, "#2f855a", "#805ad5", "#b83280", "#718096")
-PALE = "#b8c1cc"
 BARS = 20
 
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.spatial.distance import squareform
+from sklearn.utils.validation import check_is_fitted
 
+from precisionnet.arguments import check_choice
 from precisionnet.errors import InputError
-from precisionnet.plots.circle import Arc, draw_circle, empty_circle
+from precisionnet.estimators.checks import column_names
+from precisionnet.estimators.interop import GraphInterop
+from precisionnet.plots.circle import LABELS_DRAWN, Arc, draw_circle, empty_circle, square_figure
 from precisionnet.plots.style import (
     DIVERGING,
     INK,
@@ -23,14 +32,23 @@ from precisionnet.plots.style import (
     NO_DIRECTION,
     POSITIVE,
     SECOND,
+    SEQUENTIAL,
     UNSIGNED,
+    legend_below,
     new_figure,
     short,
     without_common_ending,
 )
-from precisionnet.types import FloatArray, IndexArray
+from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 EDGES_DRAWN = 80
+WHICH = ("data", "task")
+NAMES_DRAWN = 130
+"""Columns up to which a matrix has their names on it."""
+CELLS = 500
+"""Cells of a matrix on a side, at most: more could not be told apart."""
+CLUSTERED = 1500
+"""Columns up to which a matrix is ordered by clustering, which takes their number squared."""
 
 
 def clustered_order(partial: FloatArray) -> IndexArray:
@@ -67,17 +85,84 @@ def clustered_order(partial: FloatArray) -> IndexArray:
     return order
 
 
-def heat_map(partial: FloatArray, names: Sequence[str], unsigned: Collection[str] = ()) -> Figure:
-    """Draw partial correlations in clustered order; white is an exact zero, grey the diagonal.
+@dataclass(frozen=True)
+class ModelGraph:
+    """The edges of one of a model's graphs and what their numbers are: drawings take this and never a bare matrix.
+
+    Only ``graph_of`` makes it, from the model, so that signs and units are those of the model.
+    """
+
+    names: list[str]
+    first: IndexArray
+    second: IndexArray
+    value: FloatArray
+    label: str
+    """What the numbers are, with their unit."""
+    title: str
+    signs: tuple[str, str]
+    """What the two signs mean; the second is empty where there is no direction."""
+    unsigned: BoolArray
+    """Whether each edge has a size and no sign, because one of its columns has several levels."""
+
+
+def graph_of(model: Any, which: str = "data") -> ModelGraph:
+    """Return the edges of a fitted model, strongest first: partial correlations, or what pairs do for the task.
+
+    Both graphs have the edges of the sparse precision.
+    """
+    refuse_no_model(model)
+    check_choice("which", which, WHICH)
+    names, edges = column_names(model), model.to_edge_frame()
+    place = {name: i for i, name in enumerate(names)}
+    first, second = (edges[end].map(place).to_numpy(dtype=np.intp) for end in ("source", "target"))
+    without = set(model.fitted.blocks.unsigned) if _has_task(model) else set()
+    unsigned = edges["source"].isin(without).to_numpy() | edges["target"].isin(without).to_numpy()
+    if which == "data":
+        value = edges["partial_correlation"].to_numpy(dtype=float)
+        signs = ("positive partial correlation", "negative")
+        return ModelGraph(names, first, second, value, "partial correlation", "The data's graph", signs, unsigned)
+    effect = model.fitted.blocks.matrix_norms(model.task_graph_) if _has_task(model) else None
+    if effect is None:
+        raise InputError(f"{type(model).__name__} predicts nothing, so that it has no task's graph: use which='data'.")
+    value = np.asarray(effect[first, second], dtype=float)
+    order = np.argsort(-np.abs(value), kind="stable")
+    signed = len(getattr(model, "classes_", ())) < 3
+    signs = ("together they raise the prediction", "lower it") if signed else ("together they move the prediction", "")
+    label, title = f"joint effect of two columns, {unit_of(model)}", "The task's graph (not tested)"
+    return ModelGraph(names, first[order], second[order], value[order], label, title, signs, unsigned[order])
+
+
+def refuse_no_model(model: Any) -> None:
+    """Refuse a matrix, whose signs and units nobody can tell, and a model that is not fitted."""
+    if not isinstance(model, GraphInterop):
+        raise InputError(
+            f"Pass the fitted model itself, got {type(model).__name__}: a matrix does not say whether it is a "
+            "precision, whose signs are the opposite ones, or partial correlations."
+        )
+    check_is_fitted(model, msg="This %(name)s is not fitted: call fit before drawing it.")
+
+
+def _has_task(model: Any) -> bool:
+    return hasattr(type(model), "task_graph_")
+
+
+def unit_of(model: Any) -> str:
+    """Return the unit of effects on the prediction, in words."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return f"units of {short(model.target_name_)}" if model.target_name_ else "the target's units"
+    return f"log-odds of {short(str(classes[1]), 20)}" if len(classes) == 2 else "log-odds, without a direction"
+
+
+def heat_map(model: Any, which: str = "data") -> Figure:
+    """Draw one of a model's graphs as a matrix in clustered order; white is an exact zero, grey the diagonal.
 
     Parameters
     ----------
-    partial : array of shape (n_columns, n_columns)
-        Partial correlations, as ``precisionnet.precision.partial_correlations`` makes them from a precision.
-    names : sequence of str
-        Names of the columns.
-    unsigned : collection of str, default=()
-        Columns without a direction, whose values are sizes: they are drawn in grey.
+    model : PNNRegressor, PNNClassifier, GraphicalLasso or GraphicalLassoCV
+        Fitted. A matrix is refused: it does not say what its numbers are.
+    which : {"data", "task"}, default="data"
+        Partial correlations, or what pairs of columns do for the prediction.
 
     Returns
     -------
@@ -87,59 +172,95 @@ def heat_map(partial: FloatArray, names: Sequence[str], unsigned: Collection[str
     Examples
     --------
     >>> import numpy as np
+    >>> from precisionnet import GraphicalLasso
     >>> from precisionnet.plots import heat_map
-    >>> heat_map(np.array([[1.0, 0.3], [0.3, 1.0]]), ["a", "b"]).axes[0].get_xticks().tolist()
-    [0, 1]
+    >>> model = GraphicalLasso(l1_penalty=0.1).fit(np.random.default_rng(0).normal(size=(50, 3)))
+    >>> heat_map(model).axes[0].get_xticks().tolist()
+    [0, 1, 2]
     """
-    partial = _partial_correlations(partial, names)
-    plain = np.array([name in unsigned for name in names], dtype=bool)
-    names = without_common_ending(names)
-    order = clustered_order(partial)
-    shown = partial[np.ix_(order, order)].copy()
-    sizes = plain[order][:, None] | plain[order]
-    np.fill_diagonal(shown, 0.0)
+    graph = graph_of(model, which)
     figure, (axes,) = new_figure(8.6, 7.6)
-    limit = float(np.abs(shown).max()) or 1.0
-    axes.imshow(np.where(np.eye(len(shown)) > 0, 0.12, 0.0), cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
-    shown[shown == 0.0] = np.nan  # an exact zero is white, not the pale middle of the colours
-    if sizes.any():
-        grey = np.where(sizes, np.abs(shown), np.nan)
-        axes.imshow(grey, cmap="Greys", vmin=-0.15 * limit, vmax=1.1 * limit, interpolation="nearest")
-        shown = np.where(sizes, np.nan, shown)
-        axes.plot([], [], color=UNSIGNED, linewidth=6, label=f"grey: {NO_DIRECTION}")
-        figure.legend(loc="outside lower center")
-    image = axes.imshow(shown, cmap=DIVERGING, norm=TwoSlopeNorm(0.0, -limit, limit), interpolation="nearest")
-    size = float(np.clip(380.0 / len(names), 3.5, 9.0))
-    if len(names) <= 130:
-        labels = [short(names[int(i)], 26) for i in order]
-        axes.set_xticks(range(len(names)), labels, rotation=90, fontsize=size)
-        axes.set_yticks(range(len(names)), labels, fontsize=size)
-    else:
-        axes.set(xlabel=f"{len(names)} columns, clustered", ylabel=f"{len(names)} columns, clustered")
-    axes.tick_params(length=0)
-    axes.grid(False)
-    bar = figure.colorbar(image, ax=axes, shrink=0.5, pad=0.015)
-    bar.set_label("partial correlation")
-    bar.outline.set_visible(False)
+    draw_matrix(axes, graph)
     return figure
 
 
-def edge_graph(
-    partial: FloatArray, names: Sequence[str], most: int = EDGES_DRAWN, unsigned: Collection[str] = ()
-) -> Figure:
+def draw_matrix(axes: Axes, graph: ModelGraph) -> None:
+    """Draw a graph as a matrix. Of more columns than can be told apart, a cell is the strongest edge of several."""
+    n, names = len(graph.names), without_common_ending(graph.names)
+    order = _matrix_order(graph)
+    at = np.empty(n, dtype=np.intp)
+    at[order] = np.arange(n)
+    pooled = -(-n // CELLS)  # columns that share a row of cells, rounded up
+    size = -(-n // pooled)
+    shown = np.zeros((size, size))
+    i, j = (at[ends][::-1] // pooled for ends in (graph.first, graph.second))
+    shown[i, j] = shown[j, i] = graph.value[::-1]  # the strongest come last and stay
+    limit = float(np.abs(shown).max(initial=0.0)) or 1.0
+    grey = np.where(np.eye(size) > 0, 0.12, 0.0)
+    axes.imshow(grey, cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
+    shown[shown == 0.0] = np.nan  # an exact zero is white, not the pale middle of the colours
+    if graph.unsigned.any() and graph.signs[1]:
+        plain = np.zeros((size, size), dtype=bool)
+        plain[i, j] = plain[j, i] = graph.unsigned[::-1]
+        sizes = np.where(plain, np.abs(shown), np.nan)
+        axes.imshow(sizes, cmap="Greys", vmin=-0.15 * limit, vmax=1.1 * limit, interpolation="nearest")
+        shown = np.where(plain, np.nan, shown)
+        axes.plot([], [], color=UNSIGNED, linewidth=6, label=f"grey: {NO_DIRECTION}")
+        legend_below(axes, 1)
+    if graph.signs[1]:
+        image = axes.imshow(shown, cmap=DIVERGING, norm=TwoSlopeNorm(0.0, -limit, limit), interpolation="nearest")
+    else:
+        image = axes.imshow(shown, cmap=SEQUENTIAL, vmin=0.0, vmax=limit, interpolation="nearest")
+    if n <= NAMES_DRAWN:
+        labels, letters = [short(names[int(i)], 26) for i in order], float(np.clip(380.0 / n, 3.5, 9.0))
+        axes.set_xticks(range(n), labels, rotation=90, fontsize=letters)
+        axes.set_yticks(range(n), labels, fontsize=letters)
+    else:
+        said = (
+            f"{n} columns, clustered" if pooled == 1 else f"{n} columns in groups of {pooled}, strongest edge of each"
+        )
+        axes.set(xlabel=said, ylabel=said, xticks=[], yticks=[])
+    axes.tick_params(length=0)
+    axes.grid(False)
+    bar = axes.figure.colorbar(image, ax=axes, shrink=0.5, pad=0.015)
+    bar.set_label(graph.label)
+    bar.outline.set_visible(False)
+
+
+def _matrix_order(graph: ModelGraph) -> IndexArray:
+    """Return an order in which joined columns stand side by side; of many, a quick one that needs the edges alone."""
+    n = len(graph.names)
+    if n <= CLUSTERED:
+        return clustered_order(_square(graph, np.arange(n)))
+    ends = (np.r_[graph.first, graph.second], np.r_[graph.second, graph.first])
+    joined = csr_array((np.ones(len(ends[0])), ends), shape=(n, n))
+    return reverse_cuthill_mckee(joined, symmetric_mode=True).astype(np.intp)
+
+
+def _square(graph: ModelGraph, kept: IndexArray) -> FloatArray:
+    """Return the sizes of edges among some columns as a matrix, at most 1."""
+    place = np.full(len(graph.names), -1)
+    place[kept] = np.arange(len(kept))
+    inside = (place[graph.first] >= 0) & (place[graph.second] >= 0)
+    size = np.abs(graph.value[inside])
+    largest = float(size.max(initial=0.0))
+    found = np.zeros((len(kept), len(kept)))
+    i, j = place[graph.first[inside]], place[graph.second[inside]]
+    found[i, j] = found[j, i] = size / largest if largest > 1.0 else size
+    return found
+
+
+def edge_graph(model: Any, which: str = "data", most: int = EDGES_DRAWN) -> Figure:
     """Draw the strongest edges as arcs in a circle; columns are in clustered order, so strong ties are short.
 
     Parameters
     ----------
-    partial : array of shape (n_columns, n_columns)
-        Partial correlations, as ``precisionnet.precision.partial_correlations`` makes them. A precision is refused:
-        the signs of its entries are the opposite ones.
-    names : sequence of str
-        Names of the columns.
+    model : PNNRegressor, PNNClassifier, GraphicalLasso or GraphicalLassoCV
+        Fitted. A matrix is refused: the signs of a precision are the opposite of those of partial correlations.
+    which : {"data", "task"}, default="data"
+        Partial correlations, or what pairs of columns do for the prediction.
     most : int, default=80
         Edges to draw at most.
-    unsigned : collection of str, default=()
-        Columns without a direction, whose edges have a size and no sign: they are drawn in a colour of their own.
 
     Returns
     -------
@@ -149,54 +270,37 @@ def edge_graph(
     Examples
     --------
     >>> import numpy as np
-    >>> from precisionnet.precision import partial_correlations
+    >>> from precisionnet import GraphicalLasso
     >>> from precisionnet.plots import edge_graph
-    >>> precision = np.array([[2.0, -0.5], [-0.5, 1.0]])
-    >>> len(edge_graph(partial_correlations(precision), ["a", "b"]).axes[0].patches)
+    >>> model = GraphicalLasso(covariance="precomputed", l1_penalty=0.1).fit([[1.0, 0.5], [0.5, 1.0]])
+    >>> len(edge_graph(model).axes[0].patches)
     1
     """
-    partial = _partial_correlations(partial, names)
-    rows, cols = np.nonzero(np.triu(partial, k=1))
-    figure, axes = empty_circle("" if len(rows) else "The graph has no edges.")
-    if len(rows) == 0:
-        return figure
-    strength = np.abs(partial[rows, cols])
-    drawn = np.argsort(strength)[::-1][:most][::-1]  # the strongest last, on top
-    rows, cols, strength = rows[drawn], cols[drawn], strength[drawn] / strength.max()
-    plain = np.array([name in unsigned for name in names], dtype=bool)
-    colors = [
-        UNSIGNED if plain[i] or plain[j] else POSITIVE if partial[i, j] > 0 else NEGATIVE
-        for i, j in zip(rows, cols, strict=True)
-    ]
-    arcs = [
-        Arc(int(i), int(j), color, 0.5 + 3.0 * share, 0.25 + 0.6 * share)
-        for i, j, color, share in zip(rows, cols, colors, strength, strict=True)
-    ]
-    draw_circle(axes, names, clustered_order(partial), arcs)
-    for color, label in (
-        (POSITIVE, "positive partial correlation"),
-        (NEGATIVE, "negative"),
-        (UNSIGNED, NO_DIRECTION),
-    ):
-        if color in colors:
-            axes.plot([], [], color=color, linewidth=3, label=label)
-    figure.legend(loc="outside lower center", ncols=3)
+    figure, axes = square_figure()
+    draw_edges(axes, graph_of(model, which), most)
     return figure
 
 
-def _partial_correlations(matrix: FloatArray, names: Sequence[str]) -> FloatArray:
-    """Refuse what cannot be partial correlations: drawn as such, every edge of a precision has the wrong sign."""
-    partial = np.asarray(matrix, dtype=float)
-    if partial.ndim != 2 or partial.shape != (len(names), len(names)):
-        raise InputError(f"{len(names)} names need a square matrix of that size, got one of shape {partial.shape}.")
-    diagonal, largest = np.diag(partial), float(np.abs(partial).max(initial=0.0))
-    of_one_kind = np.allclose(diagonal, 1.0) or np.allclose(diagonal, 0.0)
-    if not (of_one_kind and largest <= 1.0 + 1e-8 and np.allclose(partial, partial.T)):
-        raise InputError(
-            "These are no partial correlations, which are symmetric, 1 (or 0) on the diagonal and at most 1 elsewhere: "
-            "pass precisionnet.precision.partial_correlations(precision), as a precision has the opposite signs."
-        )
-    return partial
+def draw_edges(axes: Axes, graph: ModelGraph, most: int) -> None:
+    """Draw the strongest edges of a graph in a circle."""
+    drawn = np.flatnonzero(graph.value)[:most][::-1]  # the strongest last, on top
+    empty_circle(axes, "" if len(drawn) else "The graph has no edges.")
+    if len(drawn) == 0:
+        return
+    first, second, value = graph.first[drawn], graph.second[drawn], graph.value[drawn]
+    strength = np.abs(value) / np.abs(value).max()
+    colors = np.where(graph.unsigned[drawn], UNSIGNED, np.where(value > 0, POSITIVE, NEGATIVE)).tolist()
+    arcs = [
+        Arc(int(i), int(j), color, 0.5 + 3.0 * share, 0.25 + 0.6 * share)
+        for i, j, color, share in zip(first, second, colors, strength, strict=True)
+    ]
+    n = len(graph.names)
+    kept = np.arange(n) if n <= LABELS_DRAWN else np.unique(np.r_[first, second])
+    draw_circle(axes, graph.names, kept[clustered_order(_square(graph, kept))], arcs)
+    for color, label in zip((POSITIVE, NEGATIVE, UNSIGNED), (*graph.signs, NO_DIRECTION), strict=True):
+        if color in colors:
+            axes.plot([], [], color=color, linewidth=3, label=label)
+    legend_below(axes, 3)
 
 
 def spectrum(theta: FloatArray, theta_task: FloatArray, vnn: bool = False) -> Figure:
@@ -299,9 +403,15 @@ def sparsity_curve_figure(frame: pd.DataFrame, chosen: int, measure: str = "Mean
     >>> sparsity_curve_figure(frame, chosen=0).axes[0].get_xlabel()
     'Edges of the graph'
     """
+    figure, (axes,) = new_figure(6.4, 3.6)
+    draw_sparsity_curve(axes, frame, chosen, measure)
+    return figure
+
+
+def draw_sparsity_curve(axes: Axes, frame: pd.DataFrame, chosen: int, measure: str) -> None:
+    """Draw the error on rows left out against the number of edges."""
     points = frame.sort_values("n_edges")
     best = frame.iloc[int(frame["error"].argmin())]
-    figure, (axes,) = new_figure(6.4, 3.6)
     axes.errorbar(
         points["n_edges"],
         points["error"],
@@ -325,4 +435,16 @@ def sparsity_curve_figure(frame: pd.DataFrame, chosen: int, measure: str = "Mean
     axes.set_xlabel("Edges of the graph")
     axes.set_ylabel(measure)
     axes.legend(frameon=False)
-    return figure
+
+
+def draw_strengths(axes: Axes, graph: ModelGraph) -> None:
+    """Draw how many edges are at least how strong: how much of a graph a threshold leaves."""
+    size = np.sort(np.abs(graph.value))[::-1]
+    n = len(graph.names)
+    if len(size):
+        axes.step(np.r_[size[0], size, 0.0], np.r_[0, np.arange(1, len(size) + 1), len(size)], color=MAIN, linewidth=2)
+    else:
+        axes.text(0.5, 0.5, "The graph has no edges.", transform=axes.transAxes, ha="center", color=MUTED)
+    pairs = n * (n - 1) // 2
+    axes.set(xlabel=f"size of the {graph.label}, at least", ylabel="Edges of the graph", ylim=(0, None))
+    axes.set_title(f"{len(size):,} of {pairs:,} pairs are joined, {1 - len(size) / max(pairs, 1):.1%} are exact zeros")

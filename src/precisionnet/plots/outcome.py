@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from sklearn.metrics import confusion_matrix, roc_curve
@@ -37,6 +38,12 @@ def predicted_against_true(y: Any, predicted: Any, target: str) -> Figure:
     'true age'
     """
     figure, (axes,) = new_figure(5.2, 5.0)
+    draw_predicted(axes, y, predicted, target)
+    return figure
+
+
+def draw_predicted(axes: Axes, y: Any, predicted: Any, target: str) -> None:
+    """Draw one dot per row."""
     y, predicted = np.asarray(y, dtype=float), np.asarray(predicted, dtype=float)
     low, high = min(y.min(), predicted.min()), max(y.max(), predicted.max())
     pad = 0.04 * (high - low or 1.0)
@@ -45,7 +52,6 @@ def predicted_against_true(y: Any, predicted: Any, target: str) -> Figure:
     axes.scatter(y, predicted, s=18, color=MAIN, alpha=0.55, linewidth=0)
     axes.set(xlim=ends, ylim=ends, xlabel=f"true {short(target)}", ylabel=f"predicted {short(target)}", aspect="equal")
     axes.legend(loc="upper left", handlelength=1.6)
-    return figure
 
 
 def confusion(y: Any, predicted: Any, classes: Any) -> Figure:
@@ -71,9 +77,20 @@ def confusion(y: Any, predicted: Any, classes: Any) -> Figure:
     >>> [text.get_text() for text in confusion(["a", "b"], ["a", "a"], ["a", "b"]).axes[0].texts]
     ['1', '0', '1', '0']
     """
-    counts = confusion_matrix(y, predicted, labels=classes)
-    side = min(3.0 + 0.45 * len(classes), 9.0)
+    side = confusion_side(len(classes))
     figure, (axes,) = new_figure(side + 0.6, side)
+    draw_confusion(axes, y, predicted, classes)
+    return figure
+
+
+def confusion_side(n_classes: int) -> float:
+    """Return the inches that so many classes need."""
+    return min(3.0 + 0.45 * n_classes, 9.0)
+
+
+def draw_confusion(axes: Axes, y: Any, predicted: Any, classes: Any) -> None:
+    """Draw the counts of true against predicted classes."""
+    counts = confusion_matrix(y, predicted, labels=classes)
     axes.imshow(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1), cmap="Blues", vmin=0, vmax=1)
     for (i, j), count in np.ndenumerate(counts):
         share = count / max(counts[i].sum(), 1)
@@ -83,7 +100,6 @@ def confusion(y: Any, predicted: Any, classes: Any) -> Figure:
     axes.set_yticks(range(len(classes)), labels)
     axes.set(xlabel="predicted class", ylabel="true class")
     axes.grid(False)
-    return figure
 
 
 def roc(y: Any, probabilities: Any, classes: Any) -> Figure:
@@ -154,20 +170,31 @@ def training_curves(history: pd.DataFrame, best_epoch: int, metric: str) -> Figu
     3
     """
     figure, (left, middle, right) = new_figure(11.0, 3.3, 3)
+    draw_metric(left, history, best_epoch, metric)
+    for axes, column, title in (
+        (middle, "distance", "Distance of θ and θ_task"),
+        (right, "n_zeros", "Exact zeros in θ"),
+    ):
+        axes.plot(history["epoch"], history[column], color=MAIN, marker="o", markersize=3.5)
+        axes.set(title=title, ylim=(0, max(1e-12 if column == "distance" else 1, 1.15 * history[column].max())))
+        _mark_epoch(axes, best_epoch)
+    return figure
+
+
+def draw_metric(axes: Axes, history: pd.DataFrame, best_epoch: int, metric: str) -> None:
+    """Draw the metric by epoch; a dotted line marks the one that was kept."""
     epochs = history["epoch"]
-    left.plot(epochs, history["train_metric"], color=MAIN, marker="o", markersize=3.5, label="training rows")
+    axes.plot(epochs, history["train_metric"], color=MAIN, marker="o", markersize=3.5, label="training rows")
     if history["validation_metric"].notna().any():
-        left.plot(
+        axes.plot(
             epochs, history["validation_metric"], color=SECOND, marker="o", markersize=3.5, label="validation rows"
         )
-    left.set_title(metric)
-    left.legend()
-    middle.plot(epochs, history["distance"], color=MAIN, marker="o", markersize=3.5)
-    middle.set(title="Distance of θ and θ_task", ylim=(0, max(1e-12, 1.15 * history["distance"].max())))
-    right.plot(epochs, history["n_zeros"], color=MAIN, marker="o", markersize=3.5)
-    right.set(title="Exact zeros in θ", ylim=(0, max(1, 1.15 * history["n_zeros"].max())))
-    for axes in (left, middle, right):
-        axes.set_xlabel("epoch")
-        axes.axvline(best_epoch, color=MUTED, linewidth=1, linestyle=":")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    return figure
+    axes.set_title(metric)
+    axes.legend()
+    _mark_epoch(axes, best_epoch)
+
+
+def _mark_epoch(axes: Axes, best_epoch: int) -> None:
+    axes.set_xlabel("epoch")
+    axes.axvline(best_epoch, color=MUTED, linewidth=1, linestyle=":")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))

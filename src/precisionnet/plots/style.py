@@ -9,12 +9,14 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from precisionnet.errors import printable
 
@@ -28,7 +30,12 @@ NEGATIVE = "#b2182b"
 UNSIGNED = "#3e4c59"
 """Of edges without a direction: between columns of several levels, say."""
 NO_DIRECTION = "no direction (several levels)"
+PALE = "#b8c1cc"
+"""What is not told from chance."""
 DIVERGING = "RdBu"
+SEQUENTIAL = "YlGnBu"
+TIP = "tip-"
+"""Artists whose gid begins with this have a label that shows when one points at them in an svg."""
 
 _RC: Any = {
     "font.family": "sans-serif",
@@ -110,6 +117,8 @@ def to_svg(figure: Figure, name: str) -> str:
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
+    tips = {str(one.get_gid()): str(one.get_label()) for one in figure.findobj(_has_tip)}
+    svg = re.sub(rf'<g id="({TIP}\d+)">', lambda found: f"<g><title>{escape(printable(tips[found[1]]))}</title>", svg)
     # matplotlib numbers groups anew in each figure; only hashed ids are referred to.
     svg = re.sub(
         r' id="(?:figure|axes|patch|line2d|text|matplotlib\.axis|xtick|ytick|legend|PathCollection|LineCollection'
@@ -120,6 +129,10 @@ def to_svg(figure: Figure, name: str) -> str:
     width, height = (float(value) for value in re.findall(r'(?:width|height)="([\d.]+)pt"', svg[:400])[:2])
     head = f'<svg role="img" style="max-width:{width * 4 / 3:.0f}px" viewBox="0 0 {width:g} {height:g}"'
     return re.sub(r'<svg [^>]*?viewBox="[^"]*"', head, svg, count=1)
+
+
+def _has_tip(artist: Any) -> bool:
+    return str(artist.get_gid() or "").startswith(TIP)
 
 
 def to_file(figure: Figure, path: Path, ending: str, name: str) -> None:
@@ -152,6 +165,25 @@ def to_file(figure: Figure, path: Path, ending: str, name: str) -> None:
     metadata: dict[str, Any] = {"Date": None, "Creator": None} if ending == "svg" else {"Software": None}
     with matplotlib.rc_context({**_RC, "svg.fonttype": "path", "svg.hashsalt": name}):
         figure.savefig(path, format=ending, metadata=metadata, facecolor="white", dpi=160)
+
+
+def legend_below(axes: Axes, ncols: int, inside: Literal["", "lower right"] = "", **how: Any) -> None:
+    """Put the legend under a figure that has no other axes; under its own, or in a corner ``inside``, otherwise."""
+    figure = axes.get_figure()
+    assert figure is not None
+    if isinstance(figure, Figure) and len(figure.axes) == 1 and figure.get_constrained_layout():
+        figure.legend(loc="outside lower center", ncols=ncols, **how)
+    elif inside:
+        axes.legend(loc=inside, **how)
+    else:
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=ncols, **how)
+
+
+def names_stay_names(axes: Axes) -> Axes:
+    """Read no text of these axes as a formula: axes that somebody else made may do so."""
+    for text in axes.findobj(Text):
+        text.set_parse_math(False)
+    return axes
 
 
 def without_common_ending(names: Sequence[str]) -> list[str]:

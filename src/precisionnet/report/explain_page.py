@@ -132,7 +132,8 @@ def _unit(about: Explanation) -> str:
 
 def _figures(about: Explanation, nodes: pd.DataFrame, edges: pd.DataFrame) -> dict[str, Picture]:
     with plots.styled():
-        label = "importance, 95 % interval, " + ("log-odds" if about.classes else "in the target's units")
+        unit = "log-odds" if about.classes else "in the target's units"
+        label = f"importance, 95 % interval, {unit}"
         drawn: dict[str, tuple[Any, str]] = {
             "nodes": (
                 plots.node_bars(nodes, value="importance", low="importance_low", high="importance_high", label=label),
@@ -148,6 +149,21 @@ def _figures(about: Explanation, nodes: pd.DataFrame, edges: pd.DataFrame) -> di
                     unsigned=about.names if len(about.classes) > 2 else about.model.fitted.blocks.unsigned,
                 ),
                 "The task's graph: edges beyond chance in colour, others pale.",
+            )
+        names = nodes["node"].astype(str)
+        values = dict(zip(names, nodes["importance"] * nodes["direction"], strict=True))
+        sure = dict(zip(names, nodes["sure"], strict=True))
+        for number, measure in enumerate(plots.brain_measures(names)):
+            drawn[f"brain-{number}"] = (
+                plots.brain_map(
+                    values,
+                    label=f"importance, {unit}",
+                    signed=True,
+                    sure=sure,
+                    measure=measure,
+                    title=measure.capitalize(),
+                ),
+                "Importance of cortical regions on the brain; those not told from chance are grey.",
             )
         return {name: Picture(Markup(plots.to_svg(figure, name)), text) for name, (figure, text) in drawn.items()}
 

@@ -17,7 +17,8 @@ from precisionnet.evaluation import Measured
 from precisionnet.evaluation.metrics import significant
 from precisionnet.evidence import EdgeInference
 from precisionnet.parameters import PARAMETERS
-from precisionnet.plots.graph import EDGES_DRAWN
+from precisionnet.plots.brain import count_regions
+from precisionnet.plots.graph import EDGES_DRAWN, unit_of
 from precisionnet.report.data_graph import LEVEL, edges_with_sureness, q_text
 from precisionnet.report.fit_verdict import NAMES, how_tested, other_error, score_lines, verdict
 from precisionnet.report.page import Picture, template
@@ -100,6 +101,8 @@ def render(
         task_nodes=_task_nodes(model),
         task_edges=_task_edges(model),
         n_columns=n,
+        n_regions=count_regions(model.fitted.blocks.names),
+        signed=_is_signed(model),
         n_nodes=int(model.fitted.n_features),
         encoded=[] if model.encoder_ is None else model.encoder_.describe(),
         edges_drawn=EDGES_DRAWN,
@@ -157,8 +160,6 @@ def _effect(value: float, signed: bool) -> str:
 def _figures(result: Measured, judged: pd.DataFrame | None) -> dict[str, Picture]:
     model, said = result.model, result.predictions[result.method]
     names = column_names(model)
-    blocks = model.fitted.blocks
-    partial, unsigned = blocks.partial_correlations(model.precision_), blocks.unsigned
     mu, responses = _responses(model)
     many = len(model.networks_) > 1
     metric = "Mean absolute error" if result.task == "regression" else "Accuracy"
@@ -168,15 +169,16 @@ def _figures(result: Measured, judged: pd.DataFrame | None) -> dict[str, Picture
                 plots.training_curves(model.history_, model.best_epoch_, metric),
                 f"{metric} by epoch, the distance between the two matrices, and the exact zeros.",
             ),
-            "heat_map": (
-                plots.heat_map(partial, names, unsigned),
-                "Partial correlations between all columns, clustered.",
-            ),
+            "heat_map": (plots.heat_map(model), "Partial correlations between all columns, clustered."),
             "graph": (
-                plots.edge_graph(partial, names, unsigned=unsigned)
+                plots.edge_graph(model)
                 if judged is None
                 else plots.evidence_graph(
-                    judged, names, value="partial_correlation", most_unsure=EDGES_DRAWN, unsigned=unsigned
+                    judged,
+                    names,
+                    value="partial_correlation",
+                    most_unsure=EDGES_DRAWN,
+                    unsigned=model.fitted.blocks.unsigned,
                 ),
                 "The strongest edges of the data's graph.",
             ),
@@ -199,7 +201,23 @@ def _figures(result: Measured, judged: pd.DataFrame | None) -> dict[str, Picture
                 plots.roc(result.y, said.probabilities, model.classes_),
                 "ROC curves on rows not learned from.",
             )
+        for number, measure in enumerate(plots.brain_measures(names)):
+            drawn[f"brain-{number}"] = (_brain(model, measure), _brain_caption(measure))
         return {name: Picture(Markup(plots.to_svg(figure, name)), text) for name, (figure, text) in drawn.items()}
+
+
+def _brain(model: Any, measure: str) -> Any:
+    """Return the brain with what the prediction owes to each region."""
+    blocks, signed = model.fitted.blocks, _is_signed(model)
+    values = blocks.norms(model.task_nodes_)
+    values = dict(zip(blocks.names, values if signed else np.abs(values), strict=True))
+    label = f"effect of a standard deviation, {unit_of(model)}"
+    title = measure.capitalize() if len(plots.brain_measures(blocks.names)) > 1 else ""
+    return plots.brain_map(values, label=label, signed=signed, measure=measure, title=title)
+
+
+def _brain_caption(measure: str) -> str:
+    return f"What the prediction owes to each cortical region{f' ({measure})' if measure else ''}, on the brain."
 
 
 def _responses(model: Any) -> tuple[FloatArray, list[FloatArray]]:

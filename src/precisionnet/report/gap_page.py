@@ -172,6 +172,22 @@ def _regions(regions: pd.DataFrame, a: Any, b: Any, number: int) -> dict[str, An
     regions = regions.assign(sure=regions["q_value"] <= LEVEL, size=regions["difference"].abs())
     with plots.styled():
         svg = plots.to_svg(plots.gap_regions(regions), f"gap-regions-{number}")
+        names = regions["column"].astype(str)
+        values, sure = (dict(zip(names, regions[part], strict=True)) for part in ("difference", "sure"))
+        brains = [
+            plots.to_svg(
+                plots.brain_map(
+                    values,
+                    label="part in the difference of corrected gaps",
+                    signed=True,
+                    sure=sure,
+                    measure=measure,
+                    title=measure.capitalize(),
+                ),
+                f"gap-brain-{number}-{measure}",
+            )
+            for measure in plots.brain_measures(names)
+        ]
     ranked = regions.sort_values(["sure", "size"], ascending=False, kind="stable")
     shown = pd.concat([ranked[ranked["sure"]].head(REGIONS_SHOWN), ranked[~ranked["sure"]].head(UNSURE_SHOWN)])
     return {
@@ -180,6 +196,10 @@ def _regions(regions: pd.DataFrame, a: Any, b: Any, number: int) -> dict[str, An
         "n_sure": int(regions["sure"].sum()),
         "total": f"{regions['difference'].sum():+.2f}",
         "picture": Picture(Markup(svg), f"Parts of columns in the difference between {a} and {b}."),
+        "brains": [
+            Picture(Markup(svg), f"Parts of cortical regions in the difference between {a} and {b}, on the brain.")
+            for svg in brains
+        ],
         "rows": [
             (
                 bool(row["sure"]),
