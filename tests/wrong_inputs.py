@@ -52,6 +52,8 @@ WRONG = [
     Wrong("every name mistyped", f"{FIT}y --id idd --site sit --person per --drop dro", ("'yy'", "'idd'", "'per'", "'sit'", "'dro'"), PLAIN),
     Wrong("a mistyped target and units in cells", "fit t.csv --target yy", ("'yy'", "'a'", "12 kg"), {"t.csv": csv(a=first("12 kg"))}),
     Wrong("a mistyped target, a constant and infinity", "fit t.csv --target yy", ("'yy'", "'i'", "infinity", "'flat'"), {"t.csv": csv(flat="1", i=first("inf"))}),
+    Wrong("a mistyped target and a mistyped way to test", "fit t.csv --target yy --hold-out w --drop q", ("'yy'", "'q'", "'w'", "--hold-out"), PLAIN),
+    Wrong("a comparison with every name mistyped", "compare t.csv --target yy --hold-out w", ("'yy'", "'w'", "--hold-out"), PLAIN),
     Wrong("target and id are one", f"{FIT} --id y", ("'y'", "--target", "--id"), PLAIN),
     Wrong("target is dropped", f"{FIT} --drop y", ("'y'", "--target", "--drop"), PLAIN),
     Wrong("target is the person", f"{FIT} --person y", ("'y'", "--target", "--person"), PLAIN),

@@ -489,3 +489,23 @@ def test_large_tables_take_seconds():
     started = time.perf_counter()
     assert alarms(data) == []
     assert time.perf_counter() - started < 20
+
+
+@pytest.mark.parametrize(("factor", "unit"), [(1.0, None), (12.0, "months"), (365.25, "days")])
+def test_ages_that_are_not_in_years_are_warned_of(factor, unit):
+    rng = np.random.default_rng(0)
+    age = pd.Series(factor * rng.uniform(20, 80, 60), name="age")
+    data = Dataset(pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc")), age)
+    said = [f.sentence for f in check_dataset(data) if f.check == "target" and f.level == "warning"]
+    assert len(said) == (unit is not None)
+    assert all(str(unit) in sentence for sentence in said)
+    assert not [f for f in check_dataset(replace(data, y=age.rename("price"))) if f.level == "warning"]
+
+
+def test_a_site_with_one_row_is_named():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    site = pd.Series(["Oslo"] + ["Rome", "Bari"] * 29 + ["Rome"])
+    found = [f for f in check_dataset(Dataset(X, X["a"].rename("y"), site=site)) if f.check == "site"]
+    assert found[0].level == "warning"
+    assert "'Oslo' has one row" in found[0].sentence

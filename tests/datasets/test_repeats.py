@@ -107,6 +107,12 @@ def test_a_visit_that_does_not_tell_rows_apart_is_none(tmp_path):
     assert data.X.index.tolist() == ["a", "c"]
 
 
+def test_the_mean_of_dates_is_a_date(tmp_path):
+    days = ["2020-01-01", "2020-01-01", "2020-01-01", "2020-01-03", "2021-01-01"]
+    data = load_table(plain(tmp_path, born=days), target="y", id="id", categories=True, duplicates="mean")
+    assert data.X.loc["b", "born"] == pd.Timestamp("2020-01-02")
+
+
 def test_rows_that_repeat_where_nothing_names_them(tmp_path):
     """They are spoken of, labels or not; rows of few levels are alike by chance."""
     rng = np.random.default_rng(0)

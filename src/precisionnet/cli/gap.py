@@ -13,7 +13,7 @@ import pandas as pd
 
 from precisionnet.cli import console
 from precisionnet.cli.progress import counted_fits
-from precisionnet.cli.tables import named_by_measure, report_loading, unknown_columns, without_labels
+from precisionnet.cli.tables import named_by_measure, report_loading, unknown_columns, whole_label, without_labels
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.roles import SITE_NAMES
 from precisionnet.datasets.table_files import find
@@ -53,7 +53,7 @@ def run_gap(
     data, known, complaints = _rows(paths, loading, by, roles, complete_rows=complete_rows)
     read = {role: [name for name in names if name in known] for role, names in roles.items()}
     frames = {role: known[names] if names else None for role, names in read.items()}
-    labels = None if by is None or by not in known else known[by].map(_whole).rename(by)
+    labels = None if by is None or by not in known else known[by].map(whole_label).rename(by)
     n_permutations = permutations or (QUICK_PERMUTATIONS if quick else PERMUTATIONS)
     given: dict[str, Any] = {
         "labels": labels,
@@ -178,11 +178,6 @@ def _label(controls: str, labels: pd.Series[Any] | None) -> Any:
     """Return the label of the table that is written like ``controls``; 0 and 0.0 are the same."""
     every = [] if labels is None else labels.dropna().unique().tolist()
     return next((label for label in every if controls in (str(label), str(label) + ".0")), controls)
-
-
-def _whole(label: Any) -> Any:
-    """A group that is written 1.0 is called 1."""
-    return int(label) if isinstance(label, float) and label.is_integer() else label
 
 
 def _write(about: GapPage, folder: Path) -> None:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from precisionnet.cli import console
 from precisionnet.cli.messages import in_options
-from precisionnet.cli.tables import report_loading, unknown_columns, without_labels
+from precisionnet.cli.tables import report_loading, unknown_columns, whole_label, without_labels
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.tables import read_dataset
 from precisionnet.errors import InputError, refuse_all, shown
@@ -112,6 +112,8 @@ def _rows(
     refuse_all([*unknown.values(), *complaints])
     roles = pd.DataFrame(index=data.X.index) if data.covariates is None else data.covariates
     roles = roles.set_axis(named, axis=1)
+    if by is not None and by in roles:
+        roles = roles.assign(**{by: roles[by].map(whole_label)})
     if same:
         roles = roles.assign(**{str(paired_by): data.X.index})
     known = data.X.notna().all(axis=1) & roles.notna().all(axis=1)

@@ -21,7 +21,7 @@ from precisionnet.datasets.roles import no_such_column
 from precisionnet.datasets.table_files import find, read_header
 from precisionnet.datasets.tables import read_dataset
 from precisionnet.datasets.validation import MIN_ROWS, plain_target, unusable, unusable_features
-from precisionnet.errors import InputError, refuse_all, some
+from precisionnet.errors import InputError, refuse_all, shown, some
 from precisionnet.preprocessing import EncodedColumn
 from precisionnet.preprocessing.table_columns import is_label_column
 from precisionnet.types import TaskName
@@ -72,7 +72,9 @@ def rows_to_fit(
         raise
     complaints += unknown.values()
     of_target = data.y is not None or not complaints  # of a target that is misnamed all is said
-    complaints += (unusable if of_target else unusable_features)(data, missing=missing)
+    unread = [n for n in data.X if data.X[n].isna().all() and any(shown(str(n)) in said for said in complaints)]
+    looked_at = replace(data, X=data.X.drop(columns=unread))  # of cells that could not be read all is said
+    complaints += (unusable if of_target else unusable_features)(looked_at, missing=missing)
     if len(data) < MIN_ROWS:
         rows = "1 row" if len(data) == 1 else f"{len(data)} rows"
         complaints.append(f"Table {paths[0]!r} has {rows}: at least {MIN_ROWS} are needed to fit and test; bring more.")
@@ -123,6 +125,11 @@ def without_labels(data: Dataset, advice: str) -> Dataset:
         f"left out: {advice}."
     )
     return replace(data, X=data.X.drop(columns=labels), notes=(*data.notes, said))
+
+
+def whole_label(label: Any) -> Any:
+    """A group that is written 1.0 is called 1."""
+    return int(label) if isinstance(label, float) and label.is_integer() else label
 
 
 def unknown_columns(paths: list[str], named: Iterable[tuple[str, str | None]]) -> dict[str, str]:

@@ -109,7 +109,8 @@ def _averaged(part: TablePart) -> TablePart:
     def merged(frame: pd.DataFrame) -> pd.DataFrame:
         columns = {}
         for name, column in frame.items():
-            numbers = pd.to_numeric(column, errors="coerce")
+            dates = pd.api.types.is_datetime64_any_dtype(column.dtype)
+            numbers = column if dates else pd.to_numeric(column, errors="coerce")
             labels = bool((numbers.isna() & column.notna()).any())
             grouped = (column if labels else numbers).groupby(owner, sort=False)
             columns[name] = grouped.first() if labels else grouped.mean()

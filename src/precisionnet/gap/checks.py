@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from precisionnet.datasets.checks.target import DISGUISED, names_alike
+from precisionnet.datasets.checks.target import DISGUISED, names_alike, unit_of_age
 from precisionnet.errors import InputError, refuse_all, shown, some
 from precisionnet.evidence.covariates import covariate_columns
 from precisionnet.evidence.design import FEWEST_PEOPLE as FEWEST_IN_GROUP
@@ -19,9 +19,6 @@ from precisionnet.gap.model import FEWEST_PEOPLE
 from precisionnet.preprocessing.checks import in_order
 from precisionnet.types import BoolArray, FloatArray
 
-OLDEST = 125.0
-"""Nobody is older in years."""
-MOST_MONTHS = 12 * OLDEST
 _WITH_UNIT = re.compile(r"\s*[-+]?[0-9]+([.,][0-9]+)?\s*[a-zA-Z]+\.?\s*")
 
 
@@ -102,13 +99,13 @@ def target_complaints(y: pd.Series[Any]) -> list[str]:
         return []
     if values.min() < 0.0:
         return [f"Target {name} goes down to {values.min():g}: nobody is younger than 0; is that a code for missing?"]
-    if values.max() > OLDEST:
-        unit, by = ("months", "12") if values.max() <= MOST_MONTHS else ("days", "365.25")
-        return [
-            f"Target {name} goes up to {values.max():g}, which looks like {unit}: divide it by {by} to get years, or "
-            "rename the column if it is no age."
-        ]
-    return []
+    unit = unit_of_age(y)
+    if unit is None:
+        return []
+    return [
+        f"Target {name} goes up to {values.max():g}, which looks like {unit[0]}: divide it by {unit[1]} to get years, "
+        "or rename the column if it is no age."
+    ]
 
 
 def group_complaints(labels: pd.Series[Any] | None, controls: Any, groups: pd.Series[Any] | None, n: int) -> list[str]:

@@ -30,6 +30,8 @@ CONFOUNDED = 0.14
 SURE = 1e-4
 """And chance must be less likely than this to explain it."""
 SMALL_SITE = 10
+OLDEST = 125.0
+"""Nobody is older in years."""
 
 
 def target_facts(y: pd.Series[Any] | None, task: TaskName | None = None) -> list[Finding]:
@@ -57,12 +59,24 @@ def target_facts(y: pd.Series[Any] | None, task: TaskName | None = None) -> list
         number = pd.api.types.is_numeric_dtype(known.dtype) and len(known.unique()) > 1
         return [*found, Finding("warning" if guessed and number else "error", "target", str(problem))]
     if task == "regression":
+        unit = unit_of_age(known)
+        if unit:
+            sentence = f"Target {name} goes up to {known.max():g}, which looks like {unit[0]}: errors will be in "
+            sentence += f"{unit[0]}, too; divide it by {unit[1]} to get years."
+            found.append(Finding("warning", "target", sentence))
         sentence = f"Target {name}: numbers from {known.min():.4g} to {known.max():.4g}, median {known.median():.4g}."
     else:
         counts = known.value_counts().sort_index()
         listed = and_list([f"{shown(str(label))} ({n:,})" for label, n in counts.items()], 5)
         sentence = f"Target {name}: {counted(len(counts), 'class', 'classes')}, {listed}."
     return [Finding("note", "target", sentence), *found]
+
+
+def unit_of_age(y: pd.Series[Any]) -> tuple[str, str] | None:
+    """Return the unit that ages seem to be in, and by what to divide them to get years; None for years and no ages."""
+    if not names_alike("age", str(y.name)) or not y.max() > OLDEST:
+        return None
+    return ("months", "12") if y.max() <= 12 * OLDEST else ("days", "365.25")
 
 
 def leakage(columns: ColumnSummaries, y: pd.Series[Any] | None, task: TaskName | None = None) -> list[Finding]:
@@ -121,7 +135,12 @@ def site_confounding(
         sentence = f"Site has {len(sizes)} different values in {counted(len(site), 'row')}: is it an id? "
         sentence += "Name another column with site=."
         return [*found, Finding("warning", "site", sentence)]
-    small = sizes[sizes < SMALL_SITE].sort_index()
+    single = sorted(str(name) for name in sizes.index[sizes == 1])
+    if single:
+        has = "has one row" if len(single) == 1 else "have one row each"
+        sentence = f"Site {and_list([shown(name) for name in single])} {has}, from which nothing is learned about it: "
+        found.append(Finding("warning", "site", f"{sentence}merge with another site, or leave out."))
+    small = sizes[(sizes < SMALL_SITE) & (sizes > 1)].sort_index()
     if len(small):
         listed = and_list([f"{shown(str(name))} ({n})" for name, n in small.items()])
         one = len(small) == 1
