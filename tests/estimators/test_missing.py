@@ -146,7 +146,9 @@ def test_what_was_fitted_counts_not_what_was_set_later(gaussian, quick, holes):
 @both_recipes
 def test_it_cross_validates(gaussian, quick, holes):
     model = PNNRegressor(**LEARNS[quick["recipe"]], missing="median", random_state=0)
-    least, folds = (0.3, 2) if quick["recipe"] == "standard" else (0.1, 3)  # a single network of the paper's, on 80 rows
+    least, folds = (
+        (0.3, 2) if quick["recipe"] == "standard" else (0.1, 3)
+    )  # a single network of the paper's, on 80 rows
     assert cross_val_score(model, holes, gaussian.y, cv=folds, error_score="raise").mean() > least
     assert clone(model).missing == "median"
 
