@@ -61,10 +61,10 @@ def _one_thread(request):
 def _short_weighing(request):
     """Ensembles find the weights of their kinds in few steps: all of them are half of a small fit.
 
-    ``test_kinds``, which is about the weights, takes them all.
+    ``test_kinds``, which is about the weights, takes them all, and so does every run that includes slow tests.
     """
     with pytest.MonkeyPatch.context() as patch:
-        if request.path.stem != "test_kinds":
+        if request.path.stem != "test_kinds" and "not slow" in request.config.option.markexpr:
             patch.setattr(combination, "STEPS", 15)
         yield
 

@@ -372,8 +372,8 @@ def test_every_selection_takes_every_covariance_and_gaps(selection, covariance):
         "scale_free": True,
     }
     for missing in ("error", "em", "pairwise"):
-        table = frame(200) if missing == "error" else gaps(frame(200), 0.05)
-        model = GraphicalLassoCV(missing=missing, l1_penalties=5, n_subsamples=3, **options).fit(table)
+        table = frame(250) if missing == "error" else gaps(frame(250), 0.05)
+        model = GraphicalLassoCV(missing=missing, l1_penalties=8, n_subsamples=5, **options).fit(table)
         assert edge_f1(model.precision_) > 0.5
 
 

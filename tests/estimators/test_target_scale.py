@@ -7,10 +7,10 @@ from precisionnet import PNNRegressor, load
 from precisionnet.errors import InputError
 from precisionnet.estimators.explanation import _mean_gradients
 
-SHORT = {"max_epochs": 3, "n_members": 4, "random_state": 0}
+SHORT = {"max_epochs": 5, "n_members": 4, "random_state": 0}
 
 
-def table(seed=0, n_rows=120, n_columns=5):
+def table(seed=0, n_rows=160, n_columns=5):
     """Rows, a target that grows by factors, and one that is as skewed because a column is."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, n_columns))
