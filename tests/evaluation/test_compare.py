@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -109,12 +111,13 @@ def test_missing_values_are_filled(table):
 
 def test_test_rows_do_not_move_what_is_chosen(gaussian):
     """Other values in the test rows: other scores, the same parameters and the same validation error."""
-    experiment = compare_experiment(gaussian, "regression", ["glasso", "svr"], 1, networks=TINY)
+    data = replace(gaussian, X=gaussian.X.copy(), y=gaussian.y.copy())
+    experiment = compare_experiment(data, "regression", ["glasso", "svr"], 1, networks=TINY)
     source = experiment.work.source
     found = [experiment.work(job, None, None).row for job in experiment.jobs]
     test = source.folds[0].test
-    gaussian.X.iloc[test] += 5.0
-    gaussian.y.iloc[test] -= 100.0
+    data.X.iloc[test] += 5.0
+    data.y.iloc[test] -= 100.0
     changed = [experiment.work(job, None, None).row for job in experiment.jobs]
     for before, after in zip(found, changed, strict=True):
         assert before["parameters"] == after["parameters"]
