@@ -42,6 +42,8 @@ FACTORS = {10.0**k: 1.25 for k in (-6, -3, -2, -1, 1, 2, 3, 6)} | dict.fromkeys(
 """Factors between units in use, and how near to them a ratio has to be."""
 MOST_ROWS = 20_000
 """Rows that are looked at; of a longer table as many are taken, evenly spaced."""
+NORMAL_QUARTILES = 1.349
+"""Distance of a normal distribution's quartiles, in standard deviations."""
 ROWS_FOR_SPREAD = 8
 """From so many rows on their spread has to have the factor, too."""
 UNIT_Z = 3.0
@@ -254,17 +256,18 @@ def _far_rows(fitted: Any, centred: FloatArray, covariance: FloatArray, n: int) 
 def _factors(z: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
     """Return the factor between units of each column; NaN where a column is in its range or near no factor.
 
-    Another unit multiplies the spread as well, which decides where there are rows enough to see it. With fewer only
-    columns are judged whose mean is far from zero: else any shift of the mean is a large factor.
+    Another unit multiplies the spread as well: where there are rows enough to see it, it has to be nearer to the factor
+    than to 1. It is taken from the quartiles, as gaps that were filled in stand far from the others. With fewer rows
+    only columns are judged whose mean is far from zero: else any shift of the mean is a large factor.
     """
     median = np.median(z, axis=0)
+    lower, upper = np.quantile(z, [0.25, 0.75], axis=0)
     with np.errstate(all="ignore"):
         ratio = (mean + median * deviation) / mean
-        far_from_zero = np.abs(mean) > deviation
-    spread = z.std(axis=0) if len(z) >= ROWS_FOR_SPREAD else None
+        log_spread = np.log((upper - lower) / NORMAL_QUARTILES)
     found: FloatArray = np.full(len(mean), np.nan)
     for factor, within in FACTORS.items():
         near = (np.abs(median) > UNIT_Z) & (ratio > factor / within) & (ratio < factor * within)
-        near &= far_from_zero if spread is None else (spread > factor / 2.0) & (spread < factor * 2.0)
+        near &= np.abs(mean) > deviation if len(z) < ROWS_FOR_SPREAD else log_spread / np.log(factor) > 0.5
         found[near] = factor
     return found
