@@ -12,14 +12,19 @@ from precisionnet.evaluation import cross_validation, people_folds
 from precisionnet.evaluation.methods import METHODS
 
 
+def without_slow(request: pytest.FixtureRequest) -> bool:
+    """Whether slow tests are left out of this run; with them nothing is made cheap."""
+    return "not slow" in request.config.option.markexpr
+
+
 @pytest.fixture(scope="module", autouse=True)
-def cheap_baselines() -> Iterator[None]:
+def cheap_baselines(request: pytest.FixtureRequest) -> Iterator[None]:
     """Import this into a test module: ridge and logistic regression choose between two penalties.
 
-    ``tests/evaluation/test_baselines.py`` and ``test_search.py`` try the whole grids.
+    ``test_the_linear_model_is_that_of_a_comparison`` and the slow tests try all of them.
     """
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("ridge", "logistic"):
+        for name in ("ridge", "logistic") if without_slow(request) else ():
             ((parameter, values),) = METHODS[name].grid.items()
             few = {parameter: [values[0], values[len(values) // 2]]}
             patch.setitem(METHODS, name, replace(METHODS[name], grid=few))
@@ -27,12 +32,13 @@ def cheap_baselines() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def two_folds() -> Iterator[None]:
+def two_folds(request: pytest.FixtureRequest) -> Iterator[None]:
     """Import this into a test module: where models are fitted anew to be tested there are two folds, not five."""
 
     def dealt(data: Any, task: Any, seed: int = 0) -> Any:
         return people_folds(data, task, 2, seed)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cross_validation, "people_folds", dealt)
+        if without_slow(request):
+            patch.setattr(cross_validation, "people_folds", dealt)
         yield

@@ -19,6 +19,7 @@ from precisionnet.datasets import make_gaussian_regression
 from precisionnet.estimators import combination
 from precisionnet.runner.worker import one_thread
 from tests import kernels
+from tests.cheap import without_slow
 
 # Threads in tests: torch has one on the main thread, as small products only wait for a second one. Where fits are
 # tested BLAS and new threads keep the machine's number, as for a user; elsewhere they have one, too, as a second one
@@ -64,7 +65,7 @@ def _short_weighing(request):
     ``test_kinds``, which is about the weights, takes them all, and so does every run that includes slow tests.
     """
     with pytest.MonkeyPatch.context() as patch:
-        if request.path.stem != "test_kinds" and "not slow" in request.config.option.markexpr:
+        if request.path.stem != "test_kinds" and without_slow(request):
             patch.setattr(combination, "STEPS", 15)
         yield
 

@@ -66,6 +66,7 @@ def test_a_person_seen_twice_gives_nothing_away(few):
     [
         ({"n_members": 2, "max_epochs": 20}, 2),
         ({"recipe": "paper", "max_epochs": 15, "task_steps": 5}, 2),
+        pytest.param({"n_members": 2}, 5, marks=pytest.mark.slow),
         pytest.param({"recipe": "paper"}, 5, marks=pytest.mark.slow),
     ],
 )
