@@ -156,7 +156,10 @@ def _with_values(option: str) -> Callable[[str], str]:
 
 
 def _shell(value: str) -> str:
-    """A Python literal as a word of a shell."""
+    """Turn a quoted word of one of our own messages into a word of a shell.
+
+    ``literal_eval`` parses a string literal and runs nothing; anything else is left as it is.
+    """
     try:
         return shlex.quote(str(ast.literal_eval(value)) if value[:1] in "'\"" else value)
     except (SyntaxError, ValueError):

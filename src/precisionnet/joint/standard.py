@@ -47,7 +47,8 @@ MOST_AHEAD = 256_000_000
 """Bytes of states that workers send at once: all epochs of a usual table, so that a stack travels once."""
 
 FIRST_WATCHED, SECONDS_WATCHED = 4, 2.0
-"""Where somebody follows the epochs, workers run a few at first, then as many as take this long: rows come so late."""
+"""With callbacks or verbose, workers first run this many epochs, then as many as take about this many seconds: the rows
+of the history reach the caller with that delay."""
 
 STACKED = 4
 """Members trained as one; more would leave a second core nothing to do, fewer would pay for each operation alone."""

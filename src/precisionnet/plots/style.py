@@ -180,7 +180,7 @@ def legend_below(axes: Axes, ncols: int, inside: Literal["", "lower right"] = ""
 
 
 def names_stay_names(axes: Axes) -> Axes:
-    """Read no text of these axes as a formula: axes that somebody else made may do so."""
+    """Show every text of these axes literally: in a caller's own axes matplotlib would read ``$...$`` as a formula."""
     for text in axes.findobj(Text):
         text.set_parse_math(False)
     return axes
