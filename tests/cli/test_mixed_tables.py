@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import OneHotEncoder
 from typer.testing import CliRunner
 
-from precisionnet import PNNRegressor, plots
+from precisionnet import PNNRegressor, load, plots
 from precisionnet.cli.app import app
 from tests.pictures import MAKERS
 
@@ -191,3 +191,50 @@ def test_a_comparison_takes_the_same_table(precisionnet, tmp_path):
     rows = pd.read_json(tmp_path / "c" / "rows.jsonl", lines=True)
     scores = rows.groupby("method")["mae"].mean()
     assert scores["ridge"] < 0.8 * scores["median"]
+
+
+def test_sex_is_an_input_beside_regions(precisionnet, tmp_path):
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["F", "M"], 80)
+    regions = ("insula", "cuneus", "lingual", "precuneus", "fusiform", "precentral", "postcentral")
+    frame = pd.DataFrame(
+        {f"{side}_{name}_thickness": rng.normal(2.5, 0.2, 80) for side in ("lh", "rh") for name in regions}
+    )
+    frame = frame.assign(
+        subject=[f"s{i}" for i in range(80)], sex=sex, age=40 + 10.0 * (sex == "M") + rng.normal(size=80)
+    )
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    fit = (
+        "fit",
+        tmp_path / "people.csv",
+        "--target",
+        "age",
+        "--id",
+        "subject",
+        "--max-epochs",
+        "2",
+        "--n-members",
+        "4",
+    )
+    done = precisionnet(*fit, "--covariate", "sex", "--out", tmp_path / "o")
+    assert done.code == 0, done.err
+    model = load(tmp_path / "o" / "model")
+    assert "sex" in model.contributions(model_rows(frame, model)).columns
+    predict = (
+        "predict",
+        tmp_path / "o" / "model",
+        tmp_path / "people.csv",
+        "--id",
+        "subject",
+        "-o",
+        tmp_path / "p.csv",
+    )
+    assert precisionnet(*predict).code == 0
+    frame.drop(columns="sex").to_csv(tmp_path / "people.csv", index=False)
+    assert "'sex', which no table has" in precisionnet(*predict).sentence
+    assert "did you mean 'age'" in precisionnet(*fit, "--covariate", "agee").sentence
+
+
+def model_rows(frame, model):
+    rows = frame.rename(columns=lambda name: name.removesuffix("_thickness"))
+    return rows[list(model.fitted.blocks.names)]

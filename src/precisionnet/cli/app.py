@@ -93,6 +93,10 @@ def fit(
     site: Site = None,
     task: TaskOption = "auto",
     drop: Drop = None,
+    covariate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL", help="Column that is an input beside the regions, such as sex; may be repeated."),
+    ] = None,
     format: Format = "auto",
     regions: Regions = "all",
     measures: Measures = None,
@@ -124,8 +128,8 @@ def fit(
         partial(check_folds, folds, hold_out, time),
         partial(check_out, out),
     )
-    beside = (hold_out, time)
-    loading = load_options(target, id_column, person, site, drop, format, regions, duplicates, measures, beside)
+    beside, inputs = (hold_out, time), covariate or []
+    loading = load_options(target, id_column, person, site, drop, format, regions, duplicates, measures, beside, inputs)
     from precisionnet.cli.tables import rows_to_fit
 
     missing = parameters["missing"]
@@ -137,7 +141,7 @@ def fit(
         complete_rows=complete_rows,
         missing=missing,
         strict=strict,
-        tested_by=[("--hold-out", hold_out), ("--time", time)],
+        named=[("--hold-out", hold_out), ("--time", time), *(("--covariate", name) for name in inputs)],
     )
     from precisionnet.cli.fit import run_fit
     from precisionnet.cli.testing import folds_to_test
@@ -457,7 +461,7 @@ def compare(
             complete_rows=complete_rows,
             missing="median",
             strict=False,
-            tested_by=[("--hold-out", hold_out)],
+            named=[("--hold-out", hold_out)],
         )
     from precisionnet.cli.compare import run_compare
 

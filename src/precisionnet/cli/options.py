@@ -117,10 +117,12 @@ def load_options(
     duplicates: str = "auto",
     measures: str | None = None,
     beside: Sequence[str | None] = (),
+    inputs: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the arguments of ``load_table``; a column that is named in two roles is refused.
 
     ``beside`` are columns that are kept beside the features, where they are named; id and person are kept anyway.
+    ``inputs`` are covariates that the network sees.
     """
     from precisionnet.arguments import refuse_two_roles  # with NumPy, which --help does not need
 
@@ -129,6 +131,14 @@ def load_options(
     refuse_two_roles([("--target", target), ("--person", person)])  # a person may well be the id
     kept = [name for name in beside if name is not None and name not in (id_column, person)]
     refuse_two_roles([("--target", target), *dropped, *(("--hold-out or --time", name) for name in kept)])
+    refuse_two_roles(
+        [
+            ("--target", target),
+            ("--id", id_column),
+            *dropped,
+            *(("--covariate", name) for name in dict.fromkeys(inputs)),
+        ]
+    )
     return {
         "target": target,
         "id": id_column,
@@ -140,6 +150,7 @@ def load_options(
         "duplicates": duplicates,
         "measures": None if measures is None else [name.strip() for name in measures.split(",") if name.strip()],
         **({"covariates": kept} if kept else {}),
+        **({"inputs": list(dict.fromkeys(inputs))} if inputs else {}),
     }
 
 

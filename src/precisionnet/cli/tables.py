@@ -53,17 +53,21 @@ def rows_to_fit(
     complete_rows: bool,
     missing: str,
     strict: bool,
-    tested_by: Sequence[tuple[str, str | None]] = (),
+    named: Sequence[tuple[str, str | None]] = (),
 ) -> tuple[Dataset, TaskName, list[Finding]]:
     """Return the rows, what their target is, and what was found in them; what cannot be fitted is refused at once.
 
-    ``tested_by`` are options that say how to test, and the columns that they name.
+    ``named`` are further options and the columns that they name.
     """
-    unknown = unknown_columns(paths, tested_by)
+    unknown = unknown_columns(paths, named)
     loading = {
         **loading,
         "site": None if loading["site"] in unknown else loading["site"],
-        **({"covariates": [n for n in loading["covariates"] if n not in unknown]} if "covariates" in loading else {}),
+        **{
+            role: [name for name in loading[role] if name not in unknown]
+            for role in ("covariates", "inputs")
+            if role in loading
+        },
     }
     try:
         data, complaints = read_tables(paths, loading, complete_rows=complete_rows)
@@ -158,8 +162,16 @@ def rows_of_model(
     as_written = set(names) <= {name for header in headers for name in header}
     of_regions = any(recognise(header) in OF_REGIONS for header in headers)
     if of_regions and any(parse_region(name) is not None or parse_structure(name) is not None for name in names):
+        inputs = [name for name in names if parse_region(name) is None and parse_structure(name) is None]
+        every = [name for header in headers for name in header]
+        lost = [name for name in inputs if find(name, every) is None]
+        if lost:
+            raise InputError(
+                f"The model learned from column {some(lost)}, which no table has: give a table with it, joined by id."
+            )
         try:
-            data = named_by_measure(load_table(*paths, **roles, adni=EVERY_SCAN, measures=_several_measures(names)))
+            found = load_table(*paths, **roles, adni=EVERY_SCAN, measures=_several_measures(names), inputs=inputs)
+            data = named_by_measure(found)
         except InputError:
             if not as_written:
                 raise

@@ -35,6 +35,8 @@ class ColumnRoles:
     """Exactly these features, in this order."""
     complete_rows: bool = False
     """Leave out rows in which a feature or the target is missing."""
+    inputs: Sequence[str] = ()
+    """Columns that are features beside the regions, such as sex."""
 
     def __post_init__(self) -> None:
         for name in ("target", "person", "site"):
@@ -44,6 +46,7 @@ class ColumnRoles:
         check_names("drop", self.drop)
         check_names("features", self.features)
         check_names("covariates", self.covariates)
+        check_names("inputs", self.inputs)
         if isinstance(self.covariates, str) and self.covariates != AUTO:
             raise InputError(f"covariates must be a list of column names, got {self.covariates!r}.")
         check_switch("complete_rows", self.complete_rows)
@@ -95,6 +98,8 @@ def assembled(part: TablePart, roles: ColumnRoles, description: str = "") -> tup
     groups = _people(part, None if roles.person is None or named_by_id else fact(roles.person, "person="))
     features, said = _chosen(part, roles)
     complaints += said
+    beside = [name for name in roles.inputs if find(called.get(name, name), list(features.columns)) is None]
+    entered = [column for name in beside if (column := fact(name, "inputs=")) is not None]
     if roles.covariates == AUTO:
         others = [facts[c] for c in facts.columns if c not in taken and c not in roles.drop and c != PERSON]
         measured = [str(c.name) for c in others if not is_total(str(c.name))]
@@ -103,7 +108,13 @@ def assembled(part: TablePart, roles: ColumnRoles, description: str = "") -> tup
     else:
         named = [fact(name, "covariates=") for name in roles.covariates]
         others = [column for column in named if column is not None]
-    read = {str(c.name): to_labels_or_numbers(c, part.source(str(c.name))) for c in others}
+    if entered:
+        notes.append(f"Inputs beside the regions: {some([str(c.name) for c in entered])}.")
+    inputs, read = (
+        {str(c.name): to_labels_or_numbers(c, part.source(str(c.name))) for c in columns}
+        for columns in (entered, others)
+    )
+    notes += _at_most(3, [note for _, said in inputs.values() for note in said])
     notes += _at_most(3, [note for _, said in read.values() for note in said])
     covariates = pd.DataFrame({n: values for n, (values, _) in read.items()}, index=facts.index)
     if roles.features is not None and (both := [n for n in features.columns if n in taken]):
@@ -111,6 +122,7 @@ def assembled(part: TablePart, roles: ColumnRoles, description: str = "") -> tup
             f"Column {some(both)} is named as a feature and as target, site or person: it can only be one."
         )
     X = features.drop(columns=[c for c in features.columns if c in taken])
+    X = X.assign(**{name: values for name, (values, _) in inputs.items()})
     notes += _missing_note(X, y)
     data = Dataset(
         X.set_axis(index),

@@ -65,6 +65,7 @@ def load_table(
     categories: Sequence[str] | bool = False,
     duplicates: str = AUTO,
     measures: Sequence[str] | None = None,
+    inputs: Sequence[str] = (),
 ) -> Dataset:
     """Load any wide csv, tsv, parquet or xlsx table; several are joined on their ids.
 
@@ -110,6 +111,9 @@ def load_table(
     measures : sequence of str or None, default=None
         Measures of brain regions to take together, such as ``["thickness", "volume"]``; with "volume" also those of
         subcortical structures. None takes the cortical regions of one measure.
+    inputs : sequence of str, default=()
+        Columns that are features beside the regions, such as sex; text stays text, which the networks encode. In a
+        plain table every column is a feature anyway.
 
     Returns
     -------
@@ -146,6 +150,7 @@ def load_table(
         categories=categories,
         duplicates=duplicates,
         measures=measures,
+        inputs=inputs,
     )
     refuse_all(complaints)
     return data
@@ -167,6 +172,7 @@ def read_dataset(
     categories: Sequence[str] | bool = False,
     duplicates: str = AUTO,
     measures: Sequence[str] | None = None,
+    inputs: Sequence[str] = (),
 ) -> tuple[Dataset, list[str]]:
     """Do what ``load_table`` does, and return what cannot be used instead of raising it."""
     check_format(format)
@@ -175,13 +181,17 @@ def read_dataset(
     if not isinstance(categories, bool):
         categories = check_names("categories", categories) or []
     features, drop = check_names("features", features), check_names("drop", drop) or []
+    inputs = check_names("inputs", inputs) or []
     if id is not None and not isinstance(id, str):
         raise InputError(f"id must be the name of a column, got {shown(id)}: give it as text.")
     named = [("target", target), ("id", id), ("site", None if site == AUTO else site)]
     refuse_two_roles([*named, *(("drop", name) for name in drop), *(("features", name) for name in features or ())])
+    refuse_two_roles([("target", target), ("id", id), *(("drop", n) for n in drop), *(("inputs", n) for n in inputs)])
     headers = {path: read_header(path) for path in flatten(paths)}
     formats = {path: _format_of(path, headers, format) for path in headers}
-    roles = _as_written(ColumnRoles(target, person, site, covariates, drop, regions, features, complete_rows), headers)
+    roles = _as_written(
+        ColumnRoles(target, person, site, covariates, drop, regions, features, complete_rows, inputs), headers
+    )
     if any(kind in OF_REGIONS for kind in formats.values()):
         id = None if id == AUTO else id
         return read_region_tables(headers, formats, roles, id, adni=adni, duplicates=duplicates, measures=measures)
@@ -320,6 +330,7 @@ def _as_written(roles: ColumnRoles, headers: Headers) -> ColumnRoles:
         person=written(roles.person),
         site=written(roles.site),
         covariates=covariates,
+        inputs=[str(written(name)) for name in roles.inputs],
     )
 
 

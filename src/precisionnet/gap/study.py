@@ -261,8 +261,9 @@ def gap_study(
         if low > 0.0 or high < 0.0:
             notes.append(
                 f"Among those not learned from, the corrected gap still goes with {given.target} (r = {r:+.2f}, 95 % "
-                f"interval {low:+.2f} to {high:+.2f}), as it does not among the others: how the groups differ depends "
-                f"on {given.target}, and the mean difference is an average over it."
+                f"interval {low:+.2f} to {high:+.2f}), as it does not among the others: either the groups differ more "
+                f"at some values of {given.target}, or the correction, a line, does not fit where they lie; compare the "
+                "smooth correction."
             )
     return GapStudy(
         gaps,
