@@ -262,8 +262,8 @@ def gap_study(
             notes.append(
                 f"Among those not learned from, the corrected gap still goes with {given.target} (r = {r:+.2f}, 95 % "
                 f"interval {low:+.2f} to {high:+.2f}), as it does not among the others: either the groups differ more "
-                f"at some values of {given.target}, or the correction, a line, does not fit where they lie; compare the "
-                "smooth correction."
+                f"at some values of {given.target}, or the correction, a line, does not fit where they lie; compare "
+                "the smooth correction."
             )
     return GapStudy(
         gaps,
