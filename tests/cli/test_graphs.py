@@ -240,3 +240,20 @@ def test_every_unknown_name_is_told_at_once(frame, graphs):
     assert done.code == 2
     for word in ("'dx'", "'age'", "'pair'"):
         assert f"did you mean {word}" in done.sentence
+
+
+@pytest.mark.slow
+def test_on_a_cluster_the_same_tables(precisionnet, frame, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    path = tmp_path / "table.csv"
+    frame[[*NAMES, "who", "dx"]].to_csv(path, index=False)
+    asked = ("graphs", path, "--id", "who", "--by", "dx", "--permutations", "99")
+    assert precisionnet(*asked, "--out", tmp_path / "here", "--jobs", "1").code == 0
+    with distributed.LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=":0") as cluster:
+        done = precisionnet(*asked, "--out", tmp_path / "there", "--scheduler", cluster.scheduler_address)
+        both = precisionnet(*asked, "--out", tmp_path / "b", "--scheduler", cluster.scheduler_address, "--jobs", "2")
+    assert done.code == 0, done.err
+    assert both.code == 2
+    assert "a scheduler has its own workers" in both.sentence
+    for name in ("edges.csv", "tests.csv"):
+        assert (tmp_path / "there" / name).read_text() == (tmp_path / "here" / name).read_text()

@@ -101,7 +101,7 @@ def test_a_scheduler_without_workers_is_said():
 
 
 def test_an_unreachable_scheduler_is_a_sentence_and_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr("precisionnet.runner.pool.TIMEOUT", 0.5)
+    monkeypatch.setattr("precisionnet.workers.TIMEOUT", 0.5)
     with socket.socket() as taken:  # bound and not listening: nobody answers there
         taken.bind(("127.0.0.1", 0))
         nobody = f"tcp://127.0.0.1:{taken.getsockname()[1]}"

@@ -118,6 +118,7 @@ def fit(
     time: Annotated[
         str | None, typer.Option(metavar="COL", help="Test in time: rows are predicted by fits on all before them.")
     ] = None,
+    scheduler: Scheduler = None,
     **parameters: Any,
 ) -> None:
     """Learn a network and its graph from a table; write the model, a tested prediction of every row and a report."""
@@ -145,10 +146,12 @@ def fit(
     )
     from precisionnet.cli.fit import run_fit
     from precisionnet.cli.testing import folds_to_test
+    from precisionnet.workers import on_scheduler
 
     tested = folds_to_test(data, kind, seed, n_folds=folds, hold_out=hold_out, time=time)
     source = " + ".join(Path(table).name for table in tables)
-    run_fit(data, findings, kind, Path(out), seed, tested, parameters, source, guessed=task == "auto")
+    with on_scheduler(scheduler):
+        run_fit(data, findings, kind, Path(out), seed, tested, parameters, source, guessed=task == "auto")
 
 
 app.command()(with_model_parameters(fit, missing="indicator"))
@@ -221,30 +224,33 @@ def explain(
     permutations: Permutations = None,
     quick: Annotated[bool, typer.Option("--quick", help="30 drawn targets instead of 100: coarser p-values.")] = False,
     jobs: Jobs = None,
+    scheduler: Scheduler = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the fits.")] = 0,
 ) -> None:
     """Say which columns and edges a model's predictions rest on, and how sure that is."""
     check_out(out)
     check_permutations(permutations)
-    check_workers(jobs, None)
+    check_workers(jobs, scheduler)
     for table in tables:
         refuse_missing_table(table)
     check_model(model)
     from precisionnet.cli.explain import run_explain
+    from precisionnet.workers import on_scheduler
 
-    run_explain(
-        model,
-        tables,
-        Path(out),
-        target=target,
-        id_column=id_column,
-        person=person,
-        duplicates=duplicates,
-        permutations=permutations,
-        jobs=jobs,
-        seed=seed,
-        quick=quick,
-    )
+    with on_scheduler(scheduler):
+        run_explain(
+            model,
+            tables,
+            Path(out),
+            target=target,
+            id_column=id_column,
+            person=person,
+            duplicates=duplicates,
+            permutations=permutations,
+            jobs=jobs,
+            seed=seed,
+            quick=quick,
+        )
 
 
 @app.command()
@@ -275,33 +281,36 @@ def graphs(
     ] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="199 relabellings instead of 1000: coarser p-values.")] = False,
     jobs: Jobs = None,
+    scheduler: Scheduler = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the relabellings.")] = 0,
 ) -> None:
     """Estimate the graph of a table with evidence for every edge; compare it between groups of rows."""
     check_out(out)
     check_permutations(permutations)
-    check_workers(jobs, None)
+    check_workers(jobs, scheduler)
     covariates = covariate or []
     check_group_columns(by, covariates, paired_by, person, id_column)
     for table in tables:
         refuse_missing_table(table)
     loading = load_options(None, id_column, person, site, drop, format, regions, duplicates, measures)
     from precisionnet.cli.graphs import run_graphs
+    from precisionnet.workers import on_scheduler
 
-    run_graphs(
-        tables,
-        loading,
-        Path(out),
-        by=by,
-        covariates=covariates,
-        paired_by=paired_by,
-        permutations=permutations,
-        bootstraps=bootstraps,
-        jobs=jobs,
-        seed=seed,
-        quick=quick,
-        complete_rows=complete_rows,
-    )
+    with on_scheduler(scheduler):
+        run_graphs(
+            tables,
+            loading,
+            Path(out),
+            by=by,
+            covariates=covariates,
+            paired_by=paired_by,
+            permutations=permutations,
+            bootstraps=bootstraps,
+            jobs=jobs,
+            seed=seed,
+            quick=quick,
+            complete_rows=complete_rows,
+        )
 
 
 def gap(
@@ -339,6 +348,7 @@ def gap(
     permutations: Permutations = None,
     quick: Annotated[bool, typer.Option("--quick", help="199 drawn tables instead of 1999: coarser p-values.")] = False,
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the results.")] = "precisionnet-gap",
+    scheduler: Scheduler = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of folds and fits.")] = 0,
     **parameters: Any,
 ) -> None:
@@ -352,22 +362,24 @@ def gap(
         refuse_missing_table(table)
     loading = load_options(target, id_column, person, site, drop, format, regions, duplicates, measures)
     from precisionnet.cli.gap import run_gap
+    from precisionnet.workers import on_scheduler
 
-    run_gap(
-        tables,
-        loading,
-        Path(out),
-        parameters,
-        by=by,
-        controls=controls,
-        roles=roles,
-        combat=combat,
-        folds=folds,
-        permutations=permutations,
-        quick=quick,
-        seed=seed,
-        complete_rows=complete_rows,
-    )
+    with on_scheduler(scheduler):
+        run_gap(
+            tables,
+            loading,
+            Path(out),
+            parameters,
+            by=by,
+            controls=controls,
+            roles=roles,
+            combat=combat,
+            folds=folds,
+            permutations=permutations,
+            quick=quick,
+            seed=seed,
+            complete_rows=complete_rows,
+        )
 
 
 app.command()(with_model_parameters(gap))

@@ -16,12 +16,12 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed
 from torch import Tensor
 
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray, IndexArray
+from precisionnet.workers import in_workers
 
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(outputs, targets, weights of the rows) -> the mean loss."""
@@ -58,8 +58,10 @@ def weights_by_fold(
         One more than there are folds.
     """
     parts = [np.arange(len(fold)), *(np.flatnonzero(fold != one) for one in np.unique(fold))]
-    work = (delayed(kind_weights)(outputs[:, rows], y[torch.from_numpy(rows)], weight[rows], loss) for rows in parts)
-    return list(Parallel(n_jobs=n_jobs if len(outputs) > 1 else None, max_nbytes=None)(work))
+    calls = ((outputs[:, rows], y[torch.from_numpy(rows)], weight[rows], loss) for rows in parts)
+    if len(outputs) == 1:
+        return [kind_weights(*call) for call in calls]
+    return in_workers(kind_weights, calls, n_jobs, by_file=False)
 
 
 def kind_weights(outputs: FloatArray, y: Tensor, weight: FloatArray, loss: Loss) -> FloatArray:

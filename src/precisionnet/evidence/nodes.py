@@ -34,7 +34,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from scipy.linalg import inv, solve
 
 from precisionnet.evidence.centrality import CENTRALITIES, centralities
@@ -42,8 +41,8 @@ from precisionnet.evidence.desparsified import NeighbourhoodGraph, most_given
 from precisionnet.evidence.observations import Observations
 from precisionnet.evidence.pairs import pairs_of, q_values
 from precisionnet.evidence.partial_correlation import PairEstimates, SaturatedGraph, leverage_weights, saturated_graph
-from precisionnet.threads import limited_threads
 from precisionnet.types import BoolArray, FloatArray, IndexArray
+from precisionnet.workers import in_workers
 
 Graph = SaturatedGraph | NeighbourhoodGraph
 
@@ -158,8 +157,7 @@ def case_dropping(
     kept = {share: data.n_people - round(share * data.n_people) for share in DROPPED}
     possible = [share for share in DROPPED if kept[share] >= fewest_people]
     draws = [rng.permutation(data.n_people)[: kept[share]] for share in possible for _ in range(each)]
-    with limited_threads(1):
-        drawn = Parallel(n_jobs=n_jobs)(delayed(_correlation)(data, people, strength, strength_of) for people in draws)
+    drawn = in_workers(_correlation, ((people,) for people in draws), n_jobs, shared=(data, strength, strength_of))
     values = np.array(drawn, dtype=np.float64).reshape(len(possible), each)
     share_above = np.mean(values >= CORRELATION, axis=1)
     stable: BoolArray = np.cumprod(share_above >= SHARE_OF_DRAWS).astype(bool)
@@ -176,9 +174,9 @@ def case_dropping(
 
 def _correlation(
     data: Observations,
-    people: IndexArray,
     strength: FloatArray,
     strength_of: Callable[[Observations], FloatArray | None],
+    people: IndexArray,
 ) -> float:
     """Correlation of both strengths over nodes; 0 where one of them does not vary or there is no graph."""
     part = strength_of(data.restricted_to(people))

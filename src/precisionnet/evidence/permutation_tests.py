@@ -6,17 +6,15 @@ What is compared comes in as a function from a labelling to :class:`Differences`
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
 from precisionnet.evidence.differences import Contrast, Differences
 from precisionnet.evidence.permutations import permutation_p, pooled_p
-from precisionnet.threads import limited_threads
 from precisionnet.types import BoolArray, FloatArray
+from precisionnet.workers import count_for, in_workers
 
 LEVEL = 0.95
 """Of the intervals."""
@@ -105,16 +103,12 @@ def _structure(t: FloatArray, null: FloatArray) -> tuple[float, FloatArray]:
 
 
 def _in_workers(contrast: Contrast, draws: BoolArray, n_jobs: int | None) -> list[Differences]:
-    """Each labelling on one BLAS thread, so that the number of workers changes no result."""
-    with limited_threads(1):
-        n_workers = effective_n_jobs(n_jobs)
-        parts = np.array_split(draws, min(len(draws), 4 * n_workers if n_workers > 1 else 1))
-        work = (delayed(_differences)(os.getpid(), contrast, part) for part in parts)
-        return [found for part in Parallel(n_jobs=n_jobs)(work) for found in part]
+    """Compare groups under every labelling."""
+    n_workers = count_for(n_jobs)
+    parts = np.array_split(draws, min(len(draws), 4 * n_workers if n_workers > 1 else 1))
+    found = in_workers(_differences, ((part,) for part in parts), n_jobs, shared=(contrast,))
+    return [one for part in found for one in part]
 
 
-def _differences(parent: int, contrast: Contrast, draws: BoolArray) -> list[Differences]:
-    if os.getpid() == parent:
-        return [contrast(in_b) for in_b in draws]
-    with limited_threads(1):  # a worker process has a limit of its own
-        return [contrast(in_b) for in_b in draws]
+def _differences(contrast: Contrast, draws: BoolArray) -> list[Differences]:
+    return [contrast(in_b) for in_b in draws]

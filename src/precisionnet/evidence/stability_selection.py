@@ -21,13 +21,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 
 from precisionnet.evidence.observations import Observations
 from precisionnet.evidence.pairs import pairs_of
 from precisionnet.precision import graphical_lasso
-from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray, IndexArray
+from precisionnet.workers import in_workers
 
 N_CUTS = 50
 """Times the people are cut into halves, as in the paper."""
@@ -82,8 +81,7 @@ def stability_selection(
         order = rng.permutation(data.n_people)
         half = data.n_people // 2
         halves += [order[:half], order[half : 2 * half]]
-    with limited_threads(1):
-        named = Parallel(n_jobs=n_jobs)(delayed(_named)(data, half, n_named) for half in halves)
+    named = in_workers(_named, ((half, n_named) for half in halves), n_jobs, shared=(data,))
     counts = np.zeros(n_pairs)
     for pairs in named:
         counts[pairs] += 1.0

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import GroupKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -38,6 +37,7 @@ from precisionnet.evidence.pairs import pairs_of
 from precisionnet.runner.lines import LinesFile, StoredLine, digest, read_lines
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 from precisionnet.versions import RECIPE_VERSION
+from precisionnet.workers import as_they_come
 
 MEMBERS = 4
 """Networks of a fit, half of the default."""
@@ -192,8 +192,8 @@ def run_fits(
             on_fit(len(found), len(keys))
         together = targets_in_a_run(network, table)
         runs = runs_of(missing, together)
-        work = (delayed(run_fits_together)(network, table, run, seed, together) for run in runs)
-        for finished in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(work):
+        calls = ((run, seed, together) for run in runs)
+        for finished in as_they_come(run_fits_together, calls, n_jobs, shared=(network, table)):
             for key, effects in finished:
                 found[key] = effects
                 known.add(key, effects)

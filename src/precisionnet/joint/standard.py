@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -36,6 +35,7 @@ from precisionnet.linalg import count_zeros
 from precisionnet.nn.stack import NetworkStack, Tensors
 from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray, IndexArray, MethodName
+from precisionnet.workers import count_for, in_workers
 
 SMALLEST_BATCH, FEWEST_BATCHES = 16, 8
 """A small table is cut into batches of 16 rows at least, and gone over until an epoch has eight of them."""
@@ -328,13 +328,14 @@ class StandardRecipe:
     def _run_stacks(self, epoch: int) -> list[list[StackEpoch]]:
         """Run the stacks, here or in workers; return what each epoch left behind, one entry per stack."""
         problem, validation, plan = self._problem, self._validation, self._plan
-        if effective_n_jobs(self._n_jobs) == 1 or len(self._stacks) == 1:
+        if count_for(self._n_jobs) == 1 or len(self._stacks) == 1:
             return [[stack.epoch(problem, validation, plan, epoch) for stack in self._stacks]]
         epochs = range(epoch, min(epoch + self._at_once, plan.max_epochs + 1))
         order = self._longest_first
-        jobs = (delayed(_epochs_in_worker)(self._stacks[i], problem, validation, plan, epochs) for i in order)
+        calls = ((self._stacks[i], epochs) for i in order)
         started = time.perf_counter()
-        in_order = Parallel(n_jobs=self._n_jobs, max_nbytes=None)(jobs)
+        shared = problem, validation, plan
+        in_order = in_workers(_epochs_in_worker, calls, self._n_jobs, shared=shared, by_file=False)
         if self._watched:
             in_time = round(SECONDS_WATCHED * len(epochs) / (time.perf_counter() - started))
             self._at_once = min(max(1, in_time), self._most_at_once)
@@ -386,12 +387,13 @@ def trial_losses(
     """Return the lowest loss of each kind on rows left out in a short training."""
     kinds = dict.fromkeys(member.kind for member in members)
     groups = [[member for member in members if member.kind == kind] for kind in kinds]
-    work = (delayed(_trial_loss)(problem, method, group, plan, start) for group in groups)
-    return dict(zip(kinds, Parallel(n_jobs=n_jobs, max_nbytes=None)(work), strict=True))
+    calls = ((group,) for group in groups)
+    losses = in_workers(_trial_loss, calls, n_jobs, shared=(problem, method, plan, start), by_file=False)
+    return dict(zip(kinds, losses, strict=True))
 
 
 def _trial_loss(
-    problem: JointProblem, method: MethodName, members: Sequence[Member], plan: Plan, start: Start
+    problem: JointProblem, method: MethodName, plan: Plan, start: Start, members: Sequence[Member]
 ) -> float:
     with limited_threads(1):
         recipe = StandardRecipe(problem, method, members, plan, start)
@@ -411,10 +413,10 @@ def stacks_of(members: Sequence[Member]) -> list[IndexArray]:
 
 
 def _epochs_in_worker(
-    stack: MemberStack,
     problem: JointProblem,
     validation: TensorRows | None,
     plan: Plan,
+    stack: MemberStack,
     epochs: range,
 ) -> WorkersEpochs:
     """Run epochs of one stack."""

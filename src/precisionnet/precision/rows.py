@@ -22,7 +22,6 @@ from math import floor, log10
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
 from precisionnet.errors import InputError
@@ -45,6 +44,7 @@ from precisionnet.precision.screening import (
 from precisionnet.precision.sparse_solver import TooMuchFill, solve_sparse
 from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray, IndexArray
+from precisionnet.workers import count_for, in_workers
 
 DENSE_MOST = 15_000
 """Largest component that is solved with dense matrices."""
@@ -319,12 +319,11 @@ def _dense(
     batches = _batches(sorted(groups, key=len, reverse=True))
     largest = len(batches[0][0])
     # Beside the one that is solved, a covariance waits for each worker.
-    workers = min(effective_n_jobs(n_jobs), len(batches), max(1, int(memory / (DENSE_BYTES + 16) / largest**2)))
-    work = (
-        delayed(_solve_batch)([covariance_of(X, columns.mean, members) for members in batch], batch, l1_penalty, tol)
-        for batch in batches
+    workers = min(count_for(n_jobs), len(batches), max(1, int(memory / (DENSE_BYTES + 16) / largest**2)))
+    calls = (
+        ([covariance_of(X, columns.mean, members) for members in batch], batch, l1_penalty, tol) for batch in batches
     )
-    done = Parallel(n_jobs=workers, max_nbytes=None)(work)
+    done = in_workers(_solve_batch, calls, workers, by_file=False)
     return [part for parts in done for part in parts]
 
 

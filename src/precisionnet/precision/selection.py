@@ -25,14 +25,12 @@ cannot be chosen. The subsamples are drawn before any work is handed out: the nu
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from precisionnet.errors import InputError
 from precisionnet.linalg import log_det_from_cholesky, try_cholesky
@@ -41,8 +39,8 @@ from precisionnet.precision.covariance import sample_covariance
 from precisionnet.precision.estimation import EstimationPlan
 from precisionnet.precision.missing import gaussian_score
 from precisionnet.precision.result import PrecisionResult, count_edges
-from precisionnet.threads import limited_threads
 from precisionnet.types import BoolArray, FloatArray, IndexArray
+from precisionnet.workers import in_workers
 
 FEW_ROWS = 144
 STAGE = 5
@@ -50,8 +48,6 @@ STAGE = 5
 
 PathOfRows = Callable[[FloatArray, FloatArray], Sequence[PrecisionResult]]
 """From rows and penalties to one result per penalty."""
-
-Returned = TypeVar("Returned")
 
 
 class FoldPath(NamedTuple):
@@ -76,7 +72,7 @@ def cross_validate(
     calls = (
         (X[training], X[left_out], plan, penalties, names, number) for number, (training, left_out) in enumerate(splits)
     )
-    return _in_workers(fold_path, calls, n_jobs)
+    return in_workers(fold_path, calls, n_jobs)
 
 
 def fold_path(
@@ -300,7 +296,7 @@ def stars(
     largest = 0.0
     for begin in range(0, len(order), STAGE):
         stage = order[begin : begin + STAGE]
-        solved = _in_workers(_graphs, ((X[rows], penalties[stage], path) for rows in draws), n_jobs)
+        solved = in_workers(_graphs, ((X[rows], penalties[stage], path) for rows in draws), n_jobs)
         frequency = np.mean([graphs for graphs, _ in solved], axis=0)
         frequencies.update(zip(stage.tolist(), frequency, strict=True))
         unstable = 2.0 * np.mean(frequency * (1.0 - frequency), axis=1)
@@ -332,21 +328,3 @@ def _graphs(X: FloatArray, penalties: FloatArray, path: PathOfRows) -> tuple[Boo
 
 def _plain_path(X: FloatArray, penalties: FloatArray, options: dict[str, object]) -> list[PrecisionResult]:
     return graphical_lasso_path(sample_covariance(X), penalties, **options)  # type: ignore[arg-type]
-
-
-def _in_workers(
-    function: Callable[..., Returned], calls: Iterable[tuple[Any, ...]], n_jobs: int | None
-) -> list[Returned]:
-    """``function(*call)`` for each call, in order, each on one BLAS thread: the number of workers changes no result."""
-    with limited_threads(1):
-        here = os.getpid()
-        work = (delayed(_on_one_thread)(here, function, call) for call in calls)
-        results: list[Returned] = Parallel(n_jobs=n_jobs)(work)
-    return results
-
-
-def _on_one_thread(parent: int, function: Callable[..., Returned], call: tuple[Any, ...]) -> Returned:
-    if os.getpid() == parent:
-        return function(*call)
-    with limited_threads(1):  # a worker process has a limit of its own
-        return function(*call)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from precisionnet.runner.jobs import Experiment, Finished, Job
-    from precisionnet.runner.pool import WorkerLostError
     from precisionnet.runner.progress import MethodStatus, Status, results_folders, status
     from precisionnet.runner.run import Event, run_experiment
     from precisionnet.runner.store import Stored, read_folder
+    from precisionnet.workers import WorkerLostError
 
 _HOME = {
     "Event": "run",

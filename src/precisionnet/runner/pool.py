@@ -1,7 +1,7 @@
 """Where jobs are done: in this process, in one process per core, or on a dask.distributed cluster.
 
-A pool takes the work and its errands and yields results as they come, in any order. joblib's own dask backend is not
-used: it would hide which job was lost with a worker, and repeat whole batches.
+A pool takes the work and its errands and yields results as they come, in any order. On a cluster joblib's own dask
+backend is not used (``workers`` says why): it would hide which job was lost with a worker, and repeat whole batches.
 """
 
 from __future__ import annotations
@@ -9,41 +9,25 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from uuid import uuid4
 
 from joblib import Parallel, cpu_count, delayed, parallel_config
 
 from precisionnet.arguments import check_count
-from precisionnet.errors import InputError, PrecisionNetError, PrecisionNetWarning
 from precisionnet.interrupts import ctrl_c_later
 from precisionnet.runner.jobs import Work
 from precisionnet.runner.worker import Errand, JobResult, end_with_parent, perform
+from precisionnet.workers import WorkerLostError, connected
 
-TIMEOUT = 5.0
-"""Seconds a dask scheduler is given to answer."""
 IDLE = 5.0
 """Seconds after which a worker process without a job ends."""
 FEEDER = 5.0
 """Seconds that the thread which sends jobs to workers is given to end."""
 
 JobResults = Generator[JobResult, None, None]
-
-
-class WorkerLostError(PrecisionNetError, RuntimeError):
-    """A worker ended in the middle of a job; the message says what happened and what to do.
-
-    Examples
-    --------
-    >>> from precisionnet.runner import WorkerLostError
-    >>> raise WorkerLostError("A worker was killed: run again.")
-    Traceback (most recent call last):
-    precisionnet.runner.pool.WorkerLostError: A worker was killed: run again.
-    """
 
 
 @dataclass(frozen=True)
@@ -129,66 +113,11 @@ def _end_feeder(calls: Any) -> None:
 
 @contextmanager
 def on_cluster(address: str) -> Iterator[Pool]:
-    """Use the workers of a running dask scheduler; they stay when the run is over.
-
-    A job whose worker dies is done again by another one: the scheduler sees to that.
-    """
-    distributed = _distributed()
-    with _connected(distributed, address) as client:
+    """Use the workers of a running dask scheduler; they stay when the run is over."""
+    with connected(address) as cluster:
 
         def results(work: Work, errands: Sequence[Errand]) -> JobResults:
-            # The work travels once, as the result of a task of its own: unlike scattered data, a task is done again
-            # when the worker that held its result is lost.
-            run = f"precisionnet-{uuid4().hex}"
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-                held = client.submit(_itself, work, key=f"{run}-work")
-            futures = [
-                client.submit(perform, held, errand, key=f"{run}-{errand.job.name}", priority=-place)
-                for place, errand in enumerate(errands)
-            ]
-            try:
-                for future in distributed.as_completed(futures, loop=client.loop):
-                    yield future.result()
-                    future.release()
-            except distributed.KilledWorker as error:
-                what = f"{str(error.task).removeprefix(f'{run}-')} ended every worker that was given it"
-                raise WorkerLostError(what, "run again with more memory for each") from error
-            except (CancelledError, distributed.comm.CommClosedError) as error:
-                what = f"The scheduler at {address} went away"
-                raise WorkerLostError(what, "run again when it is back") from error
-            finally:
-                with suppress(Exception):  # the scheduler may be gone
-                    client.cancel([held, *futures])
+            calls, names = [(errand,) for errand in errands], [errand.job.name for errand in errands]
+            yield from (result for _, result in cluster.results(perform, calls, shared=(work,), names=names))
 
-        workers = sum(client.nthreads().values())
-        if not workers:
-            warnings.warn(
-                f"The scheduler at {address} has no workers yet: start some, and the run goes on by itself.",
-                PrecisionNetWarning,
-                stacklevel=4,
-            )
-        yield Pool(max(workers, 1), results, same_disk=False)
-
-
-def _itself(work: Work) -> Work:
-    return work
-
-
-def _distributed() -> Any:
-    try:
-        import distributed
-    except ImportError as error:
-        raise InputError(
-            "A scheduler needs dask.distributed, which is not installed: pip install 'precisionnet[cluster]'."
-        ) from error
-    return distributed
-
-
-def _connected(distributed: Any, address: str) -> Any:
-    try:
-        return distributed.Client(address, timeout=TIMEOUT, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
-        raise InputError(
-            f"No dask scheduler answers at {address!r}: check the address, such as tcp://host:8786, and that it runs."
-        ) from error
+        yield Pool(cluster.workers, results, same_disk=False)

@@ -17,10 +17,11 @@ from precisionnet.interrupts import ctrl_c_once
 from precisionnet.runner.jobs import Experiment, Finished, Job, Row, check_jobs, seconds_left
 from precisionnet.runner.lines import digest, plain
 from precisionnet.runner.manifest import missing_metric, now
-from precisionnet.runner.pool import Pool, WorkerLostError, count_workers, in_this_process, on_cluster, on_cores
+from precisionnet.runner.pool import Pool, count_workers, in_this_process, on_cluster, on_cores
 from precisionnet.runner.store import Store
 from precisionnet.runner.worker import Errand, JobResult
 from precisionnet.versions import versions
+from precisionnet.workers import WorkerLostError
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,262 @@
+"""Many independent calls: in this process, in processes of this machine, or on a cluster.
+
+Everything that is many fits goes through here (members, folds, bootstraps, permutations, evidence); experiments that
+are stored row by row (``runner``) share the cluster. Three rules make number and place of workers change no bit:
+
+- a call computes on one BLAS thread, wherever it runs;
+- a call that runs in a worker starts no workers of its own;
+- what is drawn at random is drawn before calls are handed out.
+
+Calls go to joblib, and so to whatever backend ``joblib.parallel_config`` names, or inside ``on_scheduler`` to the
+workers of a dask.distributed scheduler. joblib's own dask backend works, too, but shared arguments that it has left
+on a worker are lost with that worker; here they travel as the result of a task, which is done again.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+
+from precisionnet.errors import InputError, PrecisionNetError, PrecisionNetWarning
+from precisionnet.threads import limited_threads
+
+TIMEOUT = 5.0
+"""Seconds a dask scheduler is given to answer."""
+AT_ONCE = 4
+"""Calls per worker that are handed out together where results cannot be had as they come."""
+
+Returned = TypeVar("Returned")
+Call = tuple[Any, ...]
+
+
+class WorkerLostError(PrecisionNetError, RuntimeError):
+    """A worker ended in the middle of a job; the message says what happened and what to do.
+
+    Examples
+    --------
+    >>> from precisionnet.runner import WorkerLostError
+    >>> raise WorkerLostError("A worker was killed: run again.")
+    Traceback (most recent call last):
+    precisionnet.workers.WorkerLostError: A worker was killed: run again.
+    """
+
+    def __str__(self) -> str:
+        return ": ".join(map(str, self.args)) + ("." if len(self.args) > 1 else "")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A dask.distributed scheduler that answers, and its workers."""
+
+    client: Any
+    address: str
+    workers: int
+    """Threads of all workers; at least one."""
+
+    def results(
+        self,
+        function: Callable[..., Returned],
+        calls: Sequence[Call],
+        shared: Call = (),
+        names: Sequence[str] | None = None,
+    ) -> Generator[tuple[int, Returned], None, None]:
+        """Yield the place and the result of each call ``function(*shared, *call)`` as they come.
+
+        A call whose worker dies is done again by another one: the scheduler sees to that. ``names`` are for messages.
+        """
+        distributed = _distributed()
+        names = names or [f"call {place + 1}" for place in range(len(calls))]
+        run = f"precisionnet-{uuid4().hex}"
+        # What is shared travels once, as the result of a task of its own: unlike scattered data, a task is done again
+        # when the worker that held its result is lost.
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            held = self.client.submit(_itself, shared, key=f"{run}-shared")
+            places = {
+                self.client.submit(_alone, function, held, call, key=f"{run}-{name}", priority=-place): place
+                for place, (name, call) in enumerate(zip(names, calls, strict=True))
+            }
+        try:
+            for future in distributed.as_completed(list(places), loop=self.client.loop):
+                yield places[future], future.result()
+                future.release()
+        except distributed.KilledWorker as error:
+            what = f"{str(error.task).removeprefix(f'{run}-')} ended every worker that was given it"
+            raise WorkerLostError(what, "run again with more memory for each") from error
+        except (CancelledError, distributed.comm.CommClosedError) as error:
+            raise WorkerLostError(f"The scheduler at {self.address} went away", "run again when it is back") from error
+        finally:
+            with suppress(Exception):  # the scheduler may be gone
+                self.client.cancel([held, *places])
+
+
+_CLUSTER: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
+"""Where calls go at the moment; None: to joblib."""
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Cluster]:
+    """Connect to a dask scheduler whose workers can import this package; they stay when the block is over."""
+    distributed = _distributed()
+    try:
+        client = distributed.Client(address, timeout=TIMEOUT, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(
+            f"No dask scheduler answers at {address!r}: check the address, such as tcp://host:8786, and that it runs."
+        ) from error
+    with client:
+        _refuse_foreign_workers(client, address)
+        workers = sum(client.nthreads().values())
+        if not workers:
+            warnings.warn(
+                f"The scheduler at {address} has no workers yet: start some, and the run goes on by itself.",
+                PrecisionNetWarning,
+                stacklevel=4,
+            )
+        yield Cluster(client, address, max(workers, 1))
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError as error:
+        raise InputError(
+            "A scheduler needs dask.distributed, which is not installed: pip install 'precisionnet[cluster]'."
+        ) from error
+    return distributed
+
+
+def _refuse_foreign_workers(client: Any, address: str) -> None:
+    from precisionnet._version import __version__
+
+    found = client.run(_version_here, on_error="return")
+    wrong = {worker: version for worker, version in found.items() if version != __version__}
+    if wrong:
+        worker, version = next(iter(wrong.items()))
+        has = f"has precisionnet {version}" if isinstance(version, str) else "cannot import precisionnet"
+        raise InputError(
+            f"{len(wrong)} of {len(found)} workers of the scheduler at {address} cannot be used; the first, {worker}, "
+            f"{has}: install precisionnet {__version__} there, and start it again."
+        )
+
+
+def _version_here() -> str:
+    from precisionnet._version import __version__
+
+    return __version__
+
+
+@contextmanager
+def on_scheduler(address: str | None) -> Iterator[None]:
+    """Send every call of ``in_workers`` inside the block to the workers of a dask scheduler.
+
+    Parameters
+    ----------
+    address : str or None
+        The scheduler's address; None leaves everything where it was.
+    """
+    if address is None:
+        yield
+        return
+    with connected(address) as cluster:
+        before = _CLUSTER.set(cluster)
+        try:
+            yield
+        finally:
+            _CLUSTER.reset(before)
+
+
+def count_for(n_jobs: int | None) -> int:
+    """Return how many workers there are for ``n_jobs``: the cluster's, or as joblib counts them."""
+    cluster = _CLUSTER.get()
+    return int(effective_n_jobs(n_jobs)) if cluster is None else cluster.workers
+
+
+def in_workers(
+    function: Callable[..., Returned],
+    calls: Iterable[Call],
+    n_jobs: int | None,
+    *,
+    shared: Call = (),
+    by_file: bool = True,
+) -> list[Returned]:
+    """Return ``function(*shared, *call)`` for each call, in order.
+
+    Parameters
+    ----------
+    function : callable
+        A function of a module, so that it can be sent.
+    calls : iterable of tuple
+        What differs between the calls.
+    n_jobs : int or None
+        Workers, as joblib counts them; a cluster uses all it has.
+    shared : tuple, default=()
+        First arguments, the same for all calls.
+    by_file : bool, default=True
+        Whether processes of this machine get large arrays through a file that they share, read-only.
+
+    Returns
+    -------
+    list
+        One result per call.
+    """
+    cluster = _CLUSTER.get()
+    if cluster is not None:
+        waiting = list(calls)
+        found = dict(cluster.results(function, waiting, shared))
+        return [found[place] for place in range(len(waiting))]
+    with limited_threads(1):
+        return list(Parallel(n_jobs=n_jobs, **_options(by_file))(_work(function, calls, shared)))
+
+
+def as_they_come(
+    function: Callable[..., Returned], calls: Iterable[Call], n_jobs: int | None, *, shared: Call = ()
+) -> Iterator[Returned]:
+    """Yield ``function(*shared, *call)`` in any order, as soon as it is known; parameters as in ``in_workers``."""
+    cluster = _CLUSTER.get()
+    if cluster is not None:
+        yield from (result for _, result in cluster.results(function, list(calls), shared))
+        return
+    try:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    except ValueError:  # a backend that cannot, such as joblib's for dask: some at a time
+        waiting = iter(calls)
+        while some := list(islice(waiting, AT_ONCE * count_for(n_jobs))):
+            yield from in_workers(function, some, n_jobs, shared=shared)
+        return
+    yield from parallel(_work(function, calls, shared))
+
+
+def _options(by_file: bool) -> dict[str, Any]:
+    return {} if by_file else {"max_nbytes": None}
+
+
+def _work(function: Callable[..., Returned], calls: Iterable[Call], shared: Call) -> Iterator[Any]:
+    here = os.getpid()
+    # Arguments go as one tuple: of larger objects joblib's dask backend keeps one copy, on one worker.
+    return (delayed(_here_or_alone)(here, function, (shared, call)) for call in calls)
+
+
+def _here_or_alone(parent: int, function: Callable[..., Returned], arguments: tuple[Call, Call]) -> Returned:
+    shared, call = arguments
+    return function(*shared, *call) if os.getpid() == parent else _alone(function, shared, call)
+
+
+def _alone(function: Callable[..., Returned], shared: Call, call: Call) -> Returned:
+    """Run a call in a worker: on one thread, and without workers of its own."""
+    with limited_threads(1), parallel_config(backend="sequential"):
+        return function(*shared, *call)
+
+
+def _itself(shared: Call) -> Call:
+    return shared

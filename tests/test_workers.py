@@ -1,0 +1,153 @@
+"""Many calls, wherever they run: the same results, nothing lost with a worker, no workers within workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import joblib
+import numpy as np
+import pytest
+from joblib.parallel import ThreadingBackend
+
+from precisionnet import PNNRegressor
+from precisionnet.errors import InputError
+from precisionnet.evidence import compare_graphs
+from precisionnet.workers import WorkerLostError, as_they_come, count_for, in_workers, on_scheduler
+
+
+def place(base: float, number: int) -> tuple[float, int, int]:
+    return base + number, os.getpid(), count_for(None)
+
+
+def whole_line(word: str, number: int, path: str) -> None:
+    with open(path, "a") as file:
+        file.write(f"{word} {number} {os.getpid()}\n")
+
+
+def noted(path: str, seconds: float, number: int) -> int:
+    whole_line("begin", number, path)
+    time.sleep(seconds)
+    whole_line("end", number, path)
+    return number * number
+
+
+def deadly(number: int) -> int:
+    if number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def numbers(n: int) -> list[tuple[int]]:
+    return [(i,) for i in range(n)]
+
+
+def test_results_are_in_order_and_workers_start_none_of_their_own():
+    here = in_workers(place, numbers(5), 1, shared=(0.5,))
+    there = in_workers(place, numbers(5), 2, shared=(0.5,))
+    assert [one[0] for one in here] == [one[0] for one in there] == [0.5, 1.5, 2.5, 3.5, 4.5]
+    assert {one[1] for one in here} == {os.getpid()}
+    assert os.getpid() not in {one[1] for one in there}
+    with joblib.parallel_config(n_jobs=2):
+        assert count_for(None) == 2
+        assert {one[2] for one in in_workers(place, numbers(3), None, shared=(0.0,))} == {1}
+
+
+def test_as_they_come_where_the_backend_has_no_generator():
+    class Plain(ThreadingBackend):
+        supports_return_generator = False
+
+    joblib.register_parallel_backend("plain", Plain)
+    with joblib.parallel_config(backend="plain", n_jobs=2):
+        found = sorted(one[0] for one in as_they_come(place, numbers(11), None, shared=(0.0,)))
+    assert found == list(range(11))
+    assert sorted(one[0] for one in as_they_come(place, numbers(3), None, shared=(0.0,))) == [0, 1, 2]
+
+
+def test_a_scheduler_that_does_not_answer_is_a_sentence(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("precisionnet.workers.TIMEOUT", 0.5)
+    with pytest.raises(InputError, match="No dask scheduler answers at 'nonsense'"), on_scheduler("nonsense"):
+        pass
+    with on_scheduler(None):
+        assert count_for(1) == 1
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=":0") as running:
+        yield running
+
+
+@pytest.mark.slow
+def test_a_fit_and_a_permutation_test_on_a_cluster_are_the_same_to_the_last_bit(cluster):
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(80, 6)), np.repeat(["a", "b"], 40)
+    y = X[:, 0] + 0.1 * rng.normal(size=80)
+
+    def results():
+        model = PNNRegressor(max_epochs=2, random_state=0).fit(X, y)
+        return model.predict(X), compare_graphs(X, labels, n_permutations=99, random_state=0).edges
+
+    predictions, edges = results()
+    with on_scheduler(cluster.scheduler_address):
+        assert count_for(1) == 2
+        on_cluster = results()
+    assert (on_cluster[0] == predictions).all()
+    assert on_cluster[1].equals(edges)
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(cluster.scheduler_address), joblib.parallel_config(backend="dask"):
+        by_joblib = results()
+    assert (by_joblib[0] == predictions).all()
+    assert by_joblib[1].equals(edges)
+
+
+@pytest.mark.slow
+def test_a_worker_killed_in_the_middle_changes_nothing(cluster, tmp_path):
+    diary, killed, found = tmp_path / "diary", [], []
+    with on_scheduler(cluster.scheduler_address):
+        for result in as_they_come(noted, numbers(8), None, shared=(str(diary), 0.6)):
+            found.append(result)
+            deadline = time.monotonic() + 30
+            while not killed and time.monotonic() < deadline:
+                lines = [line.split() for line in diary.read_text().splitlines()]
+                ended = {line[1] for line in lines if line[0] == "end"}
+                busy = [int(pid) for word, number, pid in lines if word == "begin" and number not in ended]
+                if busy:
+                    os.kill(busy[-1], signal.SIGKILL)
+                    killed.append(busy[-1])
+                time.sleep(0.02)
+    assert len(killed) == 1
+    assert sorted(found) == [i * i for i in range(8)]
+    assert sum(line.startswith("begin") for line in diary.read_text().splitlines()) > 8
+
+
+@pytest.mark.slow
+def test_a_call_that_ends_its_workers_is_a_sentence(cluster):
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(cluster.scheduler_address) as client:
+        client.run_on_scheduler(allow_no_failure)
+    with (
+        on_scheduler(cluster.scheduler_address),
+        pytest.raises(WorkerLostError, match=r"call 2 ended every worker that was given it: run again with more"),
+    ):
+        in_workers(deadly, numbers(3), None)
+
+
+def allow_no_failure(dask_scheduler) -> None:
+    dask_scheduler.allowed_failures = 0
+
+
+@pytest.mark.slow
+def test_workers_without_the_package_are_named(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    (tmp_path / "precisionnet.py").write_text("raise ImportError('not here')")
+    monkeypatch.syspath_prepend(tmp_path)  # a new process starts with the path of this one
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as running,
+        pytest.raises(InputError, match="1 of 1 workers .* cannot import precisionnet: install precisionnet"),
+        on_scheduler(running.scheduler_address),
+    ):
+        pass
