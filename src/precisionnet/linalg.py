@@ -7,6 +7,8 @@ from scipy.linalg import eigh, eigvalsh, lapack
 
 from precisionnet.types import FloatArray
 
+TILE = 256
+"""Rows and columns that are copied together."""
 LARGEST = 1e100
 """Largest magnitude of a feature or target that is accepted: squares and their sums stay finite."""
 
@@ -60,6 +62,29 @@ def inverse_from_cholesky(factor: FloatArray) -> FloatArray:
 def log_det_from_cholesky(factor: FloatArray) -> float:
     """log det(L L')."""
     return 2.0 * float(np.log(np.diag(factor)).sum())
+
+
+def log_det_in_place(matrix: FloatArray) -> float | None:
+    """log det of a symmetric matrix, or None where it is not numerically positive definite.
+
+    The factor of a large matrix takes the place of its upper triangle, which is copied back from the lower one: no
+    second matrix is needed, and the matrix is the same to the last bit afterwards.
+    """
+    if len(matrix) <= TILE:
+        factor = try_cholesky(matrix)
+        return None if factor is None else log_det_from_cholesky(factor)
+    matrix = matrix if matrix.flags.c_contiguous else matrix.T
+    diagonal = matrix.diagonal().copy()
+    factor, info = lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
+    assert np.shares_memory(factor, matrix), "matrix must be contiguous float64"
+    pivots = matrix.diagonal().copy()
+    for first in range(0, len(matrix), TILE):
+        last = min(first + TILE, len(matrix))
+        corner = np.tril(matrix[first:last, first:last], -1)
+        matrix[first:last, first:last] = corner + corner.T
+        matrix[first:last, last:] = matrix[last:, first:last].T
+    np.fill_diagonal(matrix, diagonal)
+    return 2.0 * float(np.log(pivots).sum()) if info == 0 and np.isfinite(pivots).all() else None
 
 
 def psd_projection(matrix: FloatArray) -> FloatArray:

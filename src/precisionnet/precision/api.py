@@ -22,7 +22,7 @@ from precisionnet.linalg import (
     extreme_eigenvalues,
     into_spectral_box,
     inverse_from_cholesky,
-    log_det_from_cholesky,
+    log_det_in_place,
     symmetrize,
     try_cholesky,
     within_spectral_box,
@@ -215,13 +215,12 @@ def solve(
         solved, active = _with_bounds(problem, free, tol, max_iter)
     phi, verdict, log_det = solved.theta, solved.verdict, solved.log_det
     if log_det is None:
-        factor = try_cholesky(phi)
-        if factor is None:  # rounding at the edge of the cone
-            smallest = ROUNDING * float(np.abs(phi).sum(axis=0).max())
-            phi, verdict = into_spectral_box(symmetrize(phi), smallest, np.inf), Verdict(np.inf, np.inf)
-            factor = try_cholesky(phi)
-            assert factor is not None
-        log_det = log_det_from_cholesky(factor)
+        log_det = log_det_in_place(phi)
+    if log_det is None:  # rounding at the edge of the cone
+        smallest = ROUNDING * float(np.abs(phi).sum(axis=0).max())
+        phi, verdict = into_spectral_box(symmetrize(phi), smallest, np.inf), Verdict(np.inf, np.inf)
+        log_det = log_det_in_place(phi)
+        assert log_det is not None
     n, objective = len(phi), problem.objective(phi, log_det)
     gap = verdict.gap * n / max(n, abs(objective)) if np.isfinite(objective) else np.inf
     status: Status
