@@ -7,6 +7,7 @@ needed. Draw inside ``styled()``, write with ``to_file`` or ``to_svg``. ``ModelP
 from precisionnet.plots.brain import brain_map, brain_measures
 from precisionnet.plots.comparison import differences, repeats
 from precisionnet.plots.evidence import evidence_graph, node_bars
+from precisionnet.plots.fit import calibration_figure, effect_bars, error_by_target, score_intervals
 from precisionnet.plots.gap import gap_against_age, gap_regions
 from precisionnet.plots.graph import (
     clustered_order,
@@ -24,10 +25,13 @@ __all__ = [
     "ModelPlots",
     "brain_map",
     "brain_measures",
+    "calibration_figure",
     "clustered_order",
     "confusion",
     "differences",
     "edge_graph",
+    "effect_bars",
+    "error_by_target",
     "evidence_graph",
     "frequency_responses",
     "gap_against_age",
@@ -37,6 +41,7 @@ __all__ = [
     "predicted_against_true",
     "repeats",
     "roc",
+    "score_intervals",
     "sparsity_curve_figure",
     "spectrum",
     "styled",

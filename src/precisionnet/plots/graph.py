@@ -187,7 +187,7 @@ def heat_map(model: Any, which: str = "data") -> Figure:
 def draw_matrix(axes: Axes, graph: ModelGraph) -> None:
     """Draw a graph as a matrix. Of more columns than can be told apart, a cell is the strongest edge of several."""
     n, names = len(graph.names), without_common_ending(graph.names)
-    order = _matrix_order(graph)
+    order = linked_order(n, graph.first, graph.second, graph.value)
     at = np.empty(n, dtype=np.intp)
     at[order] = np.arange(n)
     pooled = -(-n // CELLS)  # columns that share a row of cells, rounded up
@@ -227,25 +227,27 @@ def draw_matrix(axes: Axes, graph: ModelGraph) -> None:
     bar.outline.set_visible(False)
 
 
-def _matrix_order(graph: ModelGraph) -> IndexArray:
-    """Return an order in which joined columns stand side by side; of many, a quick one that needs the edges alone."""
-    n = len(graph.names)
+def linked_order(n: int, first: IndexArray, second: IndexArray, value: FloatArray) -> IndexArray:
+    """Return an order in which joined columns stand side by side; of many, a quick one that needs the edges alone.
+
+    ``first`` and ``second`` are the ends of the edges, counted among ``n`` columns.
+    """
     if n <= CLUSTERED:
-        return clustered_order(_square(graph, np.arange(n)))
-    ends = (np.r_[graph.first, graph.second], np.r_[graph.second, graph.first])
+        return clustered_order(_square(n, first, second, value, np.arange(n)))
+    ends = (np.r_[first, second], np.r_[second, first])
     joined = csr_array((np.ones(len(ends[0])), ends), shape=(n, n))
     return reverse_cuthill_mckee(joined, symmetric_mode=True).astype(np.intp)
 
 
-def _square(graph: ModelGraph, kept: IndexArray) -> FloatArray:
-    """Return the sizes of edges among some columns as a matrix, at most 1."""
-    place = np.full(len(graph.names), -1)
+def _square(n: int, first: IndexArray, second: IndexArray, value: FloatArray, kept: IndexArray) -> FloatArray:
+    """Return the sizes of edges among some of ``n`` columns as a matrix, at most 1."""
+    place = np.full(n, -1)
     place[kept] = np.arange(len(kept))
-    inside = (place[graph.first] >= 0) & (place[graph.second] >= 0)
-    size = np.abs(graph.value[inside])
+    inside = (place[first] >= 0) & (place[second] >= 0)
+    size = np.abs(value[inside])
     largest = float(size.max(initial=0.0))
     found = np.zeros((len(kept), len(kept)))
-    i, j = place[graph.first[inside]], place[graph.second[inside]]
+    i, j = place[first[inside]], place[second[inside]]
     found[i, j] = found[j, i] = size / largest if largest > 1.0 else size
     return found
 
@@ -296,7 +298,8 @@ def draw_edges(axes: Axes, graph: ModelGraph, most: int) -> None:
     ]
     n = len(graph.names)
     kept = np.arange(n) if n <= LABELS_DRAWN else np.unique(np.r_[first, second])
-    draw_circle(axes, graph.names, kept[clustered_order(_square(graph, kept))], arcs)
+    square = _square(n, graph.first, graph.second, graph.value, kept)
+    draw_circle(axes, graph.names, kept[clustered_order(square)], arcs)
     for color, label in zip((POSITIVE, NEGATIVE, UNSIGNED), (*graph.signs, NO_DIRECTION), strict=True):
         if color in colors:
             axes.plot([], [], color=color, linewidth=3, label=label)

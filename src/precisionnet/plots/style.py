@@ -34,6 +34,18 @@ PALE = "#b8c1cc"
 """What is not told from chance."""
 DIVERGING = "RdBu"
 SEQUENTIAL = "YlGnBu"
+PAGE_COLORS = {
+    INK: "ink",
+    MUTED: "muted",
+    GRID: "line",
+    MAIN: "main",
+    SECOND: "second",
+    POSITIVE: "positive",
+    NEGATIVE: "negative",
+    UNSIGNED: "unsigned",
+    PALE: "pale",
+}
+"""Colours that a page may change, for dark screens, by a CSS variable of this name."""
 TIP = "tip-"
 """Artists whose gid begins with this have a label that shows when one points at them in an svg."""
 
@@ -126,9 +138,16 @@ def to_svg(figure: Figure, name: str) -> str:
         "",
         svg,
     )
+    svg = re.sub(r'style="[^"]*"', lambda found: re.sub(r": (#[0-9a-f]{6})", _page_color, found[0]), svg)
     width, height = (float(value) for value in re.findall(r'(?:width|height)="([\d.]+)pt"', svg[:400])[:2])
     head = f'<svg role="img" style="max-width:{width * 4 / 3:.0f}px" viewBox="0 0 {width:g} {height:g}"'
     return re.sub(r'<svg [^>]*?viewBox="[^"]*"', head, svg, count=1)
+
+
+def _page_color(found: re.Match[str]) -> str:
+    """A colour that the page may replace; where the page says nothing, and in other readers, it is itself."""
+    name = PAGE_COLORS.get(found[1])
+    return found[0] if name is None else f": var(--{name}, {found[1]})"
 
 
 def _has_tip(artist: Any) -> bool:
@@ -146,7 +165,7 @@ def to_file(figure: Figure, path: Path, ending: str, name: str) -> None:
         A figure of this package.
     path : path
         The file to write.
-    ending : {"svg", "png"}
+    ending : {"svg", "png", "pdf"}
         The format.
     name : str
         Makes the ids inside an svg reproducible.
@@ -162,7 +181,11 @@ def to_file(figure: Figure, path: Path, ending: str, name: str) -> None:
     ...     path.read_bytes()[1:4]
     b'PNG'
     """
-    metadata: dict[str, Any] = {"Date": None, "Creator": None} if ending == "svg" else {"Software": None}
+    metadata: dict[str, Any] = {
+        "svg": {"Date": None, "Creator": None},
+        "png": {"Software": None},
+        "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    }[ending]
     with matplotlib.rc_context({**_RC, "svg.fonttype": "path", "svg.hashsalt": name}):
         figure.savefig(path, format=ending, metadata=metadata, facecolor="white", dpi=160)
 

@@ -112,8 +112,8 @@ def render_explanation(about: Explanation, created: str) -> str:
         edges_shown=shown_sentence(int(edges["sure"].sum()), EDGES_DRAWN, EDGES_SHOWN),
         n_pairs=len(found.edges),
         figures=_figures(about, nodes, edges),
-        nodes=_node_rows(nodes),
-        edges=_edge_rows(edges),
+        nodes=node_rows(nodes),
+        edges=edge_rows(edges),
         outside=_outside(found.edges),
         graph=None
         if about.graph is None
@@ -168,7 +168,8 @@ def _figures(about: Explanation, nodes: pd.DataFrame, edges: pd.DataFrame) -> di
         return {name: Picture(Markup(plots.to_svg(figure, name)), text) for name, (figure, text) in drawn.items()}
 
 
-def _node_rows(nodes: pd.DataFrame) -> list[tuple[bool, list[str]]]:
+def node_rows(nodes: pd.DataFrame) -> list[tuple[bool, list[str]]]:
+    """Return the table of columns as text, each with whether it is beyond chance."""
     ranked = nodes.sort_values(["sure", "importance"], ascending=False, kind="stable")
     shown = pd.concat([ranked[ranked["sure"]].head(NODES_SHOWN), ranked[~ranked["sure"]].head(UNSURE_SHOWN)])
     return [
@@ -187,7 +188,8 @@ def _node_rows(nodes: pd.DataFrame) -> list[tuple[bool, list[str]]]:
     ]
 
 
-def _edge_rows(edges: pd.DataFrame) -> list[tuple[bool, list[str]]]:
+def edge_rows(edges: pd.DataFrame) -> list[tuple[bool, list[str]]]:
+    """Return the table of tested edges as text, each with whether it is beyond chance."""
     size = edges.assign(size=edges["effect"].abs())
     ranked = size.sort_values(["sure", "p_value", "size"], ascending=[False, True, False], kind="stable")
     shown = pd.concat([ranked[ranked["sure"]].head(EDGES_SHOWN), ranked[~ranked["sure"]].head(UNSURE_SHOWN)])

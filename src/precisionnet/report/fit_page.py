@@ -1,33 +1,47 @@
-"""One self-contained HTML page about a fit: jinja2 around inline SVG, nothing from the network."""
+"""One self-contained HTML page about a fit, around five questions: jinja2 around inline SVG, nothing from the network.
+
+The page can be read without scripts. With them, its graphs can be searched and filtered, and its tables sorted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from markupsafe import Markup
 
 from precisionnet import plots
+from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
-from precisionnet.estimators.checks import column_names
 from precisionnet.evaluation import Measured
-from precisionnet.evaluation.metrics import significant
-from precisionnet.evidence import EdgeInference
+from precisionnet.evaluation.metrics import decimals_of, significant
+from precisionnet.evidence import EdgeInference, TaskEvidence
 from precisionnet.parameters import PARAMETERS
 from precisionnet.plots.brain import count_regions
 from precisionnet.plots.graph import EDGES_DRAWN, unit_of
 from precisionnet.report.data_graph import LEVEL, edges_with_sureness, q_text
+from precisionnet.report.explain_page import edge_rows, node_rows
+from precisionnet.report.fit_errors import fit_errors
+from precisionnet.report.fit_figures import Captioned, fit_figures, for_a_paper, is_signed
 from precisionnet.report.fit_verdict import NAMES, how_tested, other_error, score_lines, verdict
+from precisionnet.report.interactive import Explorer, explorer, model_graphs
+from precisionnet.report.methods_text import paper_text
 from precisionnet.report.page import Picture, template
-from precisionnet.types import FloatArray
 from precisionnet.versions import versions
 
 EDGES_SHOWN = 30
 TASK_SHOWN = 8
-GRID_POINTS = 200
+QUESTIONS = (
+    ("how-good", "How good is it, and compared to what?"),
+    ("rests-on", "What does the prediction rest on?"),
+    ("own-graph", "What does the data's own graph look like?"),
+    ("where-wrong", "Where is it wrong?"),
+    ("paper", "What do I write in my paper?"),
+)
+EXPLAIN = "precisionnet explain MODEL TABLE"
 METHOD_SENTENCES = {
     "joint": "the sparse precision matrix was learned together with the network",
     "naive": "one precision matrix was learned with the network by plain gradient, then thresholded",
@@ -37,14 +51,25 @@ METHOD_SENTENCES = {
 }
 
 
+@dataclass(frozen=True)
+class FitPage:
+    """A page, and its figures to be written beside it."""
+
+    html: str
+    figures: Captioned
+
+
 def render(
     result: Measured,
     source: str,
     created: str,
     findings: Sequence[Finding] = (),
     data_graph: EdgeInference | None = None,
+    *,
+    data: Dataset | None = None,
+    evidence: TaskEvidence | None = None,
 ) -> str:
-    """Return one self-contained HTML page about a fit: scores, graph, spectrum, training and every parameter.
+    """Return one self-contained HTML page about a fit: scores, what it rests on, its graph, errors, a methods text.
 
     Parameters
     ----------
@@ -59,6 +84,11 @@ def render(
     data_graph : EdgeInference, default=None
         Evidence for the edges of the data's graph. Edges that cannot be told from chance are then drawn pale; without
         it the page says that no edge carries a certainty.
+    data : Dataset, default=None
+        The rows that were measured: with them, errors are also told by site and by columns such as sex.
+    evidence : TaskEvidence, default=None
+        What ``task_evidence`` found about the columns and edges that the prediction rests on; without it the page says
+        that they are not tested.
 
     Returns
     -------
@@ -75,11 +105,40 @@ def render(
     >>> render(result, "table.csv", "2026-01-01").startswith("<!doctype html>")
     True
     """
+    return build_fit_page(result, source, created, findings, data_graph, data=data, evidence=evidence).html
+
+
+def build_fit_page(
+    result: Measured,
+    source: str,
+    created: str,
+    findings: Sequence[Finding] = (),
+    data_graph: EdgeInference | None = None,
+    *,
+    data: Dataset | None = None,
+    evidence: TaskEvidence | None = None,
+    explain: str = EXPLAIN,
+    with_files: bool = False,
+    no_evidence: str = "",
+) -> FitPage:
+    """Return the page and its figures.
+
+    ``explain`` is the command that tests what the prediction rests on, ``with_files`` says that the figures stand
+    beside the page, ``no_evidence`` why there is no evidence for the data's edges.
+    """
     model = result.model
     edges = _judged_edges(model, data_graph)
-    n = len(model.fitted.blocks)
+    judged = None if data_graph is None else edges
+    errors = fit_errors(result, data)
+    with plots.styled():
+        figures = fit_figures(result, errors, judged, evidence)
+        pictures = {
+            name: Picture(Markup(plots.to_svg(figure, name)), caption) for name, (figure, caption) in figures.items()
+        }
     labels, lines = score_lines(result)
-    return template("report.html.j2").render(
+    n, made_with = len(model.fitted.blocks), versions()
+    html = template("report.html.j2").render(
+        questions=QUESTIONS,
         result=result,
         model=model,
         source=source,
@@ -88,34 +147,74 @@ def render(
         facts=[finding.sentence for finding in findings if finding.level == "note"],
         verdict=verdict(result),
         method_sentence=METHOD_SENTENCES[model.method],
-        scores=[(NAMES.get(name, name), line, name == result.method) for name, line in lines.items()],
+        scores=[
+            (NAMES.get(name, name), line, name == result.method, _gain(result, name)) for name, line in lines.items()
+        ],
         labels=labels,
         how=how_tested(result),
         other_error=other_error(result),
-        figures=_figures(result, None if data_graph is None else edges),
+        figures=pictures,
+        files=[(name, caption) for name, (_, caption) in for_a_paper(figures).items()] if with_files else [],
+        graph=_explorer(model, judged),
+        errors=errors,
         edges=edges.head(EDGES_SHOWN),
         judged=data_graph,
+        no_evidence=no_evidence,
         n_sure=int(edges["sure"].sum()),
         level=LEVEL,
         q_text=q_text,
+        explain=explain,
+        evidence=evidence,
+        evidence_nodes=[]
+        if evidence is None
+        else node_rows(evidence.nodes.assign(sure=evidence.nodes["q_value"] <= LEVEL)),
+        evidence_edges=[] if evidence is None else _evidence_edges(evidence),
+        paper=paper_text(result, data_graph, made_with, explained=evidence is not None),
         task_nodes=_task_nodes(model),
         task_edges=_task_edges(model),
         n_columns=n,
         n_regions=count_regions(model.fitted.blocks.names),
-        signed=_is_signed(model),
+        signed=is_signed(model),
         n_nodes=int(model.fitted.n_features),
         encoded=[] if model.encoder_ is None else model.encoder_.describe(),
         edges_drawn=EDGES_DRAWN,
         n_edges=len(edges),
         n_pairs=n * (n - 1) // 2,
-        n_zeros=int(np.count_nonzero(model.precision_ == 0)),
         chosen_by=_chosen_by(model),
         n_networks=len(model.networks_),
         n_negative=int(np.count_nonzero(np.linalg.eigvalsh(model.task_precision_) <= 0)),
         parameters=_parameters(model),
         fitted=_fitted(model),
-        versions=versions(),
+        versions=made_with,
     )
+    return FitPage(html, figures)
+
+
+def _explorer(model: Any, judged: pd.DataFrame | None) -> Explorer | None:
+    blocks = model.fitted.blocks
+    effects = blocks.norms(model.task_nodes_)
+    label = f"effect on the prediction, {unit_of(model)}"
+    return explorer(
+        blocks.names, model_graphs(model, judged), "fit", (label, effects if is_signed(model) else np.abs(effects))
+    )
+
+
+def _gain(result: Measured, name: str) -> str:
+    """How much less error the network has than another model, or how many more rows are right."""
+    if name == result.method:
+        return "–"
+    value, low, high = result.gains[name]
+    scale, digits, unit = (1.0, decimals_of(result.headline[name].value), "")
+    if result.task == "classification":
+        scale, digits, unit = 100.0, 1, " points"
+    if np.isnan(low):
+        return f"{scale * value:+,.{digits}f}{unit}"
+    return f"{scale * value:+,.{digits}f}{unit} ({scale * low:+,.{digits}f} to {scale * high:+,.{digits}f})"
+
+
+def _evidence_edges(evidence: TaskEvidence) -> list[tuple[bool, list[str]]]:
+    tested = evidence.edges[evidence.edges["in_graph"]]
+    return edge_rows(tested.assign(sure=tested["q_value"] <= LEVEL))
 
 
 def _judged_edges(model: Any, data_graph: EdgeInference | None) -> pd.DataFrame:
@@ -131,7 +230,7 @@ def _task_nodes(model: Any) -> list[tuple[str, str]]:
     blocks = model.fitted.blocks
     values = blocks.norms(model.task_nodes_)
     order = np.argsort(-np.abs(values), kind="stable")[:TASK_SHOWN]
-    signed = blocks.signed & _is_signed(model)
+    signed = blocks.signed & is_signed(model)
     return [(blocks.names[i], _effect(values[i], signed[i])) for i in order]
 
 
@@ -141,91 +240,15 @@ def _task_edges(model: Any) -> list[tuple[str, str, str]]:
     graph = blocks.matrix_norms(model.task_graph_)
     rows, cols = np.nonzero(np.triu(blocks.matrix_norms(model.precision_), k=1))
     order = np.argsort(-np.abs(graph[rows, cols]), kind="stable")[:TASK_SHOWN]
-    signed = blocks.signed & _is_signed(model)
+    signed = blocks.signed & is_signed(model)
     return [
         (blocks.names[i], blocks.names[j], _effect(graph[i, j], signed[i] and signed[j]))
         for i, j in zip(rows[order], cols[order], strict=True)
     ]
 
 
-def _is_signed(model: Any) -> bool:
-    """Whether effects have a direction: of more than two classes they have none."""
-    return len(getattr(model, "classes_", ())) < 3
-
-
 def _effect(value: float, signed: bool) -> str:
     return f"{value:+.3g}" if signed else f"{abs(value):.3g}"
-
-
-def _figures(result: Measured, judged: pd.DataFrame | None) -> dict[str, Picture]:
-    model, said = result.model, result.predictions[result.method]
-    names = column_names(model)
-    mu, responses = _responses(model)
-    many = len(model.networks_) > 1
-    metric = "Mean absolute error" if result.task == "regression" else "Accuracy"
-    with plots.styled():
-        drawn: dict[str, tuple[Any, str]] = {
-            "training": (
-                plots.training_curves(model.history_, model.best_epoch_, metric),
-                f"{metric} by epoch, the distance between the two matrices, and the exact zeros.",
-            ),
-            "heat_map": (plots.heat_map(model), "Partial correlations between all columns, clustered."),
-            "graph": (
-                plots.edge_graph(model)
-                if judged is None
-                else plots.evidence_graph(
-                    judged,
-                    names,
-                    value="partial_correlation",
-                    most_unsure=EDGES_DRAWN,
-                    unsigned=model.fitted.blocks.unsigned,
-                ),
-                "The strongest edges of the data's graph.",
-            ),
-            "spectrum": (
-                plots.spectrum(model.precision_, model.task_precision_, model.method == "vnn"),
-                f"Eigenvalues of the sparse and of the task-aware matrix{' (mean of all networks)' if many else ''}.",
-            ),
-            "responses": (
-                plots.frequency_responses(mu, responses),
-                f"Frequency response of every filter{' of the first network' if many else ''}.",
-            ),
-        }
-        if result.task == "regression":
-            figure = plots.predicted_against_true(result.y, said.predicted, result.target)
-            drawn["outcome"] = (figure, f"Predicted against true {result.target} on rows not learned from.")
-        else:
-            confusion = plots.confusion(result.y, said.predicted, model.classes_)
-            drawn["outcome"] = (confusion, "Confusion matrix on rows not learned from.")
-            drawn["roc"] = (
-                plots.roc(result.y, said.probabilities, model.classes_),
-                "ROC curves on rows not learned from.",
-            )
-        for number, measure in enumerate(plots.brain_measures(names)):
-            drawn[f"brain-{number}"] = (_brain(model, measure), _brain_caption(measure))
-        return {name: Picture(Markup(plots.to_svg(figure, name)), text) for name, (figure, text) in drawn.items()}
-
-
-def _brain(model: Any, measure: str) -> Any:
-    """Return the brain with what the prediction owes to each region."""
-    blocks, signed = model.fitted.blocks, _is_signed(model)
-    values = blocks.norms(model.task_nodes_)
-    values = dict(zip(blocks.names, values if signed else np.abs(values), strict=True))
-    label = f"effect of a standard deviation, {unit_of(model)}"
-    title = measure.capitalize() if len(plots.brain_measures(blocks.names)) > 1 else ""
-    return plots.brain_map(values, label=label, signed=signed, measure=measure, title=title)
-
-
-def _brain_caption(measure: str) -> str:
-    return f"What the prediction owes to each cortical region{f' ({measure})' if measure else ''}, on the brain."
-
-
-def _responses(model: Any) -> tuple[FloatArray, list[FloatArray]]:
-    """Return the eigenvalues of the first network's scaled matrix, and h(mu) of each of its filters on a grid."""
-    mu = np.linalg.eigvalsh(model.shift_)
-    grid = torch.linspace(float(mu.min()), float(mu.max()), GRID_POINTS, dtype=torch.float64)
-    with torch.no_grad():
-        return mu, [bank.frequency_response(grid).reshape(GRID_POINTS, -1).numpy() for bank in model.network_.filters]
 
 
 def _chosen_by(model: Any) -> str:

@@ -17,6 +17,7 @@ from precisionnet.errors import printable
 from precisionnet.evaluation.methods import METHODS, label
 from precisionnet.evaluation.statistics import failed, methods_of, score_table
 from precisionnet.plots.comparison import mark
+from precisionnet.report.interactive import scripts
 from precisionnet.runner.jobs import Row
 
 NONE = "–"
@@ -37,12 +38,14 @@ def template(name: str) -> Template:
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    made = Environment(
         loader=PackageLoader("precisionnet.report"),
         autoescape=select_autoescape(default=True),
         trim_blocks=True,
         finalize=_without_control_characters,
     )
+    made.globals["all_scripts"] = scripts
+    return made
 
 
 def _without_control_characters(value: Any) -> Any:

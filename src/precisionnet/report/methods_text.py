@@ -1,0 +1,219 @@
+"""A methods paragraph and a results sentence with a run's own numbers, and the works they refer to.
+
+Every sentence is about this run: what did not happen in it is not said. Numbers in brackets are those of the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from precisionnet.evaluation import Measured
+from precisionnet.evaluation.metrics import decimals_of, significant
+from precisionnet.evidence import EdgeInference
+from precisionnet.plots.brain import count_regions
+from precisionnet.report.data_graph import LEVEL
+from precisionnet.report.fit_verdict import NAMES
+
+WORKS = {
+    "pnn": "Cavallo A, Rey S, Marques AG, Isufi E. Precision Neural Networks: Joint Graph and Relational Learning. "
+    "arXiv:2509.14821, 2025.",
+    "vnn": "Sihag S, Mateos G, McMillan C, Ribeiro A. coVariance Neural Networks. Advances in Neural Information "
+    "Processing Systems 35, 2022.",
+    "glasso": "Friedman J, Hastie T, Tibshirani R. Sparse inverse covariance estimation with the graphical lasso. "
+    "Biostatistics 9(3):432-441, 2008.",
+    "adam": "Kingma DP, Ba J. Adam: A Method for Stochastic Optimization. International Conference on Learning "
+    "Representations, 2015.",
+    "intervals": "Bayle P, Bayle A, Janson L, Mackey L. Cross-validation Confidence Intervals for Test Error. Advances "
+    "in Neural Information Processing Systems 33, 2020.",
+    "cv+": "Barber RF, Candès EJ, Ramdas A, Tibshirani RJ. Predictive inference with the jackknife+. Annals of "
+    "Statistics 49(1):486-507, 2021.",
+    "fdr": "Benjamini Y, Hochberg Y. Controlling the False Discovery Rate: A Practical and Powerful Approach to "
+    "Multiple Testing. Journal of the Royal Statistical Society B 57(1):289-300, 1995.",
+    "desikan": "Desikan RS, Ségonne F, Fischl B, et al. An automated labeling system for subdividing the human "
+    "cerebral cortex on MRI scans into gyral based regions of interest. NeuroImage 31(3):968-980, 2006.",
+    "torch": "Paszke A, Gross S, Massa F, et al. PyTorch: An Imperative Style, High-Performance Deep Learning Library. "
+    "Advances in Neural Information Processing Systems 32, 2019.",
+    "sklearn": "Pedregosa F, Varoquaux G, Gramfort A, et al. Scikit-learn: Machine Learning in Python. Journal of "
+    "Machine Learning Research 12:2825-2830, 2011.",
+}
+HOW_GRAPH = {
+    "joint": "a sparse precision matrix of the features, estimated together with the network's weights by alternating "
+    "optimisation",
+    "naive": "a precision matrix of the features that was learned with the network's weights by gradient descent and "
+    "then thresholded",
+    "glasso": "a sparse precision matrix of the features, estimated beforehand",
+    "sample": "the inverse of the sample covariance of the features",
+    "vnn": "the sample covariance of the features",
+}
+
+
+@dataclass
+class _Citations:
+    """Numbers in the order in which works are first referred to."""
+
+    keys: list[str] = field(default_factory=list)
+
+    def __call__(self, *keys: str) -> str:
+        for key in keys:
+            if key not in self.keys:
+                self.keys.append(key)
+        return "[" + ", ".join(str(self.keys.index(key) + 1) for key in keys) + "]"
+
+
+@dataclass(frozen=True)
+class PaperText:
+    """What a reader may copy."""
+
+    methods: str
+    results: str
+    works: list[str]
+
+
+def paper_text(
+    result: Measured, graph: EdgeInference | None, versions: dict[str, str], *, explained: bool = False
+) -> PaperText:
+    """Return the methods paragraph, the results sentence and the works that they name."""
+    cite = _Citations()
+    said = [
+        *_model_sentences(result, versions, cite),
+        *_test_sentences(result, cite),
+        *_graph_sentences(result, graph, cite),
+    ]
+    if explained:
+        said.append(
+            "Columns and edges that the prediction rests on were judged beside networks fitted to permuted targets, at "
+            f"a false discovery rate of {LEVEL:g} {cite('fdr')}."
+        )
+    said.append(
+        f"All analyses were run with precisionnet {versions['precisionnet']} (Python {versions['python']}, PyTorch "
+        f"{versions['torch']} {cite('torch')}, scikit-learn {versions['scikit-learn']} {cite('sklearn')}), with random "
+        f"seed {result.model.random_state}."
+    )
+    return PaperText(" ".join(said), _results(result, graph), [WORKS[key] for key in cite.keys])
+
+
+def _model_sentences(result: Measured, versions: dict[str, str], cite: _Citations) -> Sequence[str]:
+    model, settings = result.model, result.model.settings
+    n, regions = len(model.fitted.blocks), count_regions(model.fitted.blocks.names)
+    rows = f"{model.n_rows_['training'] + model.n_rows_['validation']:,}"
+    what = f"{n} features"
+    if regions:
+        what += f", {'all' if regions == n else regions} of them cortical regions {cite('desikan')},"
+    kind = "covariance neural network" if model.method == "vnn" else "Precision Neural Network"
+    works = ("vnn", "pnn") if model.method == "vnn" else ("pnn",)
+    networks = len(model.networks_)
+    made = f"the mean of {networks} networks" if networks > 1 else "one network"
+    kinds = " of several kinds (one and two filter layers, two readouts, and a linear one), weighted by their error on "
+    kinds += "rows that they had left out,"
+    layers = kinds if settings.readout == "several" else f" with {_layers(settings.n_layers)}"
+    penalty = ""
+    if model.method in ("joint", "glasso", "naive"):
+        penalty = f" (graphical lasso {cite('glasso')}, l1 penalty {significant(model.l1_penalty_)})"
+    standard = ""
+    if settings.standardize:
+        standard = "Features were centred and scaled with the training rows' means and standard deviations. "
+    if model.encoder_ is not None:
+        standard += "Labels, dates and missing values were encoded by what the training rows hold. "
+    if result.task == "regression" and model.target_scale_ == "log":
+        standard += "The target was learned on a logarithmic scale. "
+    optimised = f"Networks were trained with Adam {cite('adam')} (learning rate {settings.learning_rate:g}, "
+    optimised += f"mini-batches of {settings.batch_size} rows, " if settings.recipe == "standard" else ""
+    optimised += f"at most {settings.max_epochs} epochs, of which number {model.best_epoch_} was kept)."
+    return [
+        f"We predicted {result.target} from {what} in {rows} rows with a {kind} {cite(*works)}: {made}{layers} "
+        f"{'which run' if networks > 1 else 'which runs'} graph convolutions of order {settings.order} on "
+        f"{HOW_GRAPH[model.method]}{penalty}.",
+        *([standard.strip()] if standard else []),
+        optimised,
+    ]
+
+
+def _layers(n: int) -> str:
+    return "one filter layer" if n == 1 else f"{n} filter layers"
+
+
+def _test_sentences(result: Measured, cite: _Citations) -> Sequence[str]:
+    folds = result.folds
+    people = len(np.unique(folds.people)) < len(folds.people)
+    together = "; all rows of one person were in the same fold" if people and folds.kind != "time" else ""
+    how = {
+        "networks": f"Each row was predicted by the networks that had not learned from it ({folds.n_folds} folds"
+        f"{together})",
+        "people": f"Each row was predicted by a model fitted without its fold ({folds.n_folds} folds{together})",
+        "groups": f"Each row was predicted by a model that had not learned from any row of the same {folds.column} "
+        f"({folds.n_folds} folds)",
+        "time": f"Rows were predicted by models fitted on all rows that come before them by {folds.column} "
+        f"({folds.n_folds} blocks)",
+    }[folds.kind]
+    others = [_other(name) for name in result.gains]
+    metric = "mean absolute error" if result.task == "regression" else "accuracy"
+    listed = " and ".join([", ".join(others[:-1]), others[-1]] if len(others) > 1 else others)
+    said = [
+        f"{how}, and so were the models compared with it, {listed}.",
+        f"We report the {metric} with the 95 % confidence interval of cross-validated errors {cite('intervals')}.",
+    ]
+    if result.task == "regression" and getattr(result.model, "calibration_", None) is not None:
+        said.append(
+            f"Prediction intervals are those of CV+ {cite('cv+')}, scaled where errors were found to differ in size."
+            if result.model.calibration_.model is not None
+            else f"Prediction intervals are those of CV+ {cite('cv+')}."
+        )
+    return said
+
+
+def _other(name: str) -> str:
+    if name in ("ridge", "logistic"):
+        return f"{NAMES[name]} (penalty chosen on a quarter of the rows it learned from)"
+    return {"median": "the median of the training rows", "majority": "the most frequent class"}.get(
+        name, NAMES.get(name, name)
+    )
+
+
+def _graph_sentences(result: Measured, graph: EdgeInference | None, cite: _Citations) -> Sequence[str]:
+    if graph is None:
+        return []
+    how = {
+        "exact": "tested given all other features",
+        "desparsified": "tested given the neighbours of both features, with a correction for their selection",
+        "stability": "",
+    }[graph.method]
+    if not how:
+        return [
+            "Edges of the features' graph were kept where so many halves of the rows named them that at most one such "
+            "edge is expected by chance."
+        ]
+    return [
+        f"Edges of the features' graph are partial correlations, {how}, at a false discovery rate of {LEVEL:g} "
+        f"{cite('fdr')}."
+    ]
+
+
+def _results(result: Measured, graph: EdgeInference | None) -> str:
+    own, *others = [_score(result, name) for name in (result.method, *result.gains)]
+    metric = "The mean absolute error was" if result.task == "regression" else "The accuracy was"
+    rows = f"{len(result.y):,} rows that had not been learned from"
+    compared = "; ".join(f"{NAMES.get(name, name)}: {text}" for name, text in zip(result.gains, others, strict=True))
+    more = ""
+    if result.task == "regression":
+        scores: Any = result.scores.loc[result.method]
+        more = f", R² = {scores['r2']:.2f} and r = {scores['r']:.2f}"
+    said = f"{metric} {own}{more} on {rows} ({compared})."
+    if graph is not None:
+        n, of = _sure(graph), len(graph.edges)
+        said += f" Of {of:,} pairs of features, {n:,} {'was' if n == 1 else 'were'} joined beyond chance."
+    return said
+
+
+def _sure(graph: EdgeInference) -> int:
+    return len(graph.sure_edges) if graph.method == "stability" else int((graph.edges["q_value"] <= LEVEL).sum())
+
+
+def _score(result: Measured, name: str) -> str:
+    value, low, high = result.headline[name]
+    scale, digits, unit = (1.0, decimals_of(value), "") if result.task == "regression" else (100.0, 1, " %")
+    interval = "" if np.isnan(low) else f" (95 % CI {scale * low:,.{digits}f} to {scale * high:,.{digits}f}{unit})"
+    return f"{scale * value:,.{digits}f}{unit}{interval}"
