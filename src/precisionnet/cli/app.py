@@ -14,6 +14,7 @@ from precisionnet._version import __version__
 from precisionnet.cli.datasets import app as datasets_app
 from precisionnet.cli.messages import Commands
 from precisionnet.cli.options import (
+    READING,
     CompleteRows,
     Defaults,
     Drop,
@@ -23,6 +24,7 @@ from precisionnet.cli.options import (
     Jobs,
     Measures,
     ModelFolder,
+    Open,
     Permutations,
     Person,
     Quick,
@@ -85,6 +87,14 @@ def _root(
     pass
 
 
+def _show(wanted: bool, out: str, page: str) -> None:
+    """Show a page that was written, where that is asked for."""
+    if wanted:
+        from precisionnet.cli.pages import open_page
+
+        open_page(Path(out) / page)
+
+
 def fit(
     tables: Tables,
     target: Annotated[str, typer.Option(metavar="COL", help="Column to predict.")],
@@ -102,8 +112,12 @@ def fit(
     measures: Measures = None,
     duplicates: Duplicates = "auto",
     complete_rows: CompleteRows = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at what the check of the table warns of.")] = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Stop at what the check of the table warns of.", rich_help_panel=READING),
+    ] = False,
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the results.")] = "precisionnet-output",
+    open_it: Open = False,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of the folds and the fit.")] = 0,
     folds: Annotated[
         int | None,
@@ -144,14 +158,27 @@ def fit(
         strict=strict,
         named=[("--hold-out", hold_out), ("--time", time), *(("--covariate", name) for name in inputs)],
     )
-    from precisionnet.cli.fit import run_fit
+    from precisionnet.cli.fit import explain_command, run_fit
     from precisionnet.cli.testing import folds_to_test
     from precisionnet.workers import on_scheduler
 
     tested = folds_to_test(data, kind, seed, n_folds=folds, hold_out=hold_out, time=time)
     source = " + ".join(Path(table).name for table in tables)
+    explain = explain_command(Path(out), tables, id_column, person)
     with on_scheduler(scheduler):
-        run_fit(data, findings, kind, Path(out), seed, tested, parameters, source, guessed=task == "auto")
+        run_fit(
+            data,
+            findings,
+            kind,
+            Path(out),
+            seed,
+            tested,
+            parameters,
+            source,
+            guessed=task == "auto",
+            explain=explain,
+            open_it=open_it,
+        )
 
 
 app.command()(with_model_parameters(fit, missing="indicator"))
@@ -215,6 +242,7 @@ def explain(
     out: Annotated[
         str, typer.Option(metavar="DIR", help="Folder for the results; an interrupted run goes on in it.")
     ] = "precisionnet-explain",
+    open_it: Open = False,
     target: Annotated[
         str | None, typer.Option(metavar="COL", help="The target's column; the model knows it if not given.")
     ] = None,
@@ -251,6 +279,7 @@ def explain(
             seed=seed,
             quick=quick,
         )
+    _show(open_it, out, "explain.html")
 
 
 @app.command()
@@ -275,6 +304,7 @@ def graphs(
     duplicates: Duplicates = "auto",
     complete_rows: CompleteRows = False,
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the results.")] = "precisionnet-graphs",
+    open_it: Open = False,
     permutations: Permutations = None,
     bootstraps: Annotated[
         int, typer.Option(metavar="N", min=0, help="Draws for intervals of strength and other measures of columns.")
@@ -311,6 +341,7 @@ def graphs(
             quick=quick,
             complete_rows=complete_rows,
         )
+    _show(open_it, out, "graphs.html")
 
 
 def gap(
@@ -349,6 +380,7 @@ def gap(
     quick: Annotated[bool, typer.Option("--quick", help="199 drawn tables instead of 1999: coarser p-values.")] = False,
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the results.")] = "precisionnet-gap",
     scheduler: Scheduler = None,
+    open_it: Open = False,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of folds and fits.")] = 0,
     **parameters: Any,
 ) -> None:
@@ -380,6 +412,7 @@ def gap(
             seed=seed,
             complete_rows=complete_rows,
         )
+    _show(open_it, out, "gap.html")
 
 
 app.command()(with_model_parameters(gap))
@@ -441,6 +474,7 @@ def compare(
     out: Annotated[
         str, typer.Option(metavar="DIR", help="Folder for the results; an interrupted run goes on in it.")
     ] = "precisionnet-compare",
+    open_it: Open = False,
 ) -> None:
     """Should I use this here? Tune and test every method on the same splits of your table, and say so."""
     check_task(task)
@@ -499,6 +533,7 @@ def compare(
         hold_out=hold_out,
         about=about,
     )
+    _show(open_it, out, "index.html")
 
 
 @app.command()

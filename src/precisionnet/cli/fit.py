@@ -6,6 +6,7 @@ Pages and figures are imported when they are made: the bar of the training shoul
 from __future__ import annotations
 
 import datetime
+import shlex
 import time
 import warnings
 from collections.abc import Sequence
@@ -18,10 +19,12 @@ import pandas as pd
 from precisionnet.cli import console
 from precisionnet.cli.messages import graph_sentence
 from precisionnet.cli.options import option_name
+from precisionnet.cli.pages import open_page
 from precisionnet.cli.progress import epochs
 from precisionnet.cli.tables import prediction_frame
 from precisionnet.datasets import Dataset, make_gaussian_regression
 from precisionnet.datasets.checks import Finding, check_dataset
+from precisionnet.errors import printable
 from precisionnet.estimators.model_file import is_model_folder
 from precisionnet.evaluation import Folds, Measured, measure
 from precisionnet.evaluation.methods import label
@@ -31,9 +34,10 @@ from precisionnet.parameters import settings_of
 from precisionnet.tables_out import write_table
 from precisionnet.types import TaskName
 
-MODEL_FOLDER, PREDICTIONS, REPORT = "model", "predictions.csv", "report.html"
+MODEL_FOLDER, PREDICTIONS, REPORT, FIGURES = "model", "predictions.csv", "report.html", "figures"
 MOST_COLUMNS, MOST_ROWS = 150, 20_000
 """Larger tables get no evidence for the edges of their graph with a fit: it would take a second or more."""
+TOO_LARGE = "With a table of this size a fit does not test them: precisionnet graphs does."
 
 
 def run_fit(
@@ -47,14 +51,18 @@ def run_fit(
     source: str,
     *,
     guessed: bool,
+    explain: str = "precisionnet explain MODEL TABLE",
+    open_it: bool = False,
 ) -> None:
-    """Train, write the output folder and print the result."""
+    """Train, write the output folder, print the result, and show the page where that is asked for."""
     try:
-        result = fit_and_write(data, findings, task, out, seed, folds, parameters, source)
+        result = fit_and_write(data, findings, task, out, seed, folds, parameters, source, explain)
     except KeyboardInterrupt:
         console.note("Stopped; nothing was written.")
         raise
-    print_result(result, out, guessed=guessed)
+    print_result(result, out, next_step(result, data, explain), guessed=guessed)
+    if open_it:
+        open_page(out / REPORT)
 
 
 def fit_and_write(
@@ -66,8 +74,9 @@ def fit_and_write(
     folds: Folds | None,
     parameters: dict[str, Any],
     source: str,
+    explain: str,
 ) -> Measured:
-    """Train and write the output folder, whole or not at all."""
+    """Train and write the output folder, whole or not at all; ``explain`` is the command that goes on from there."""
     settings = settings_of(parameters, task, name_of=option_name)
     with whole_folder(out, is_ours=is_fit_output) as folder:
         with epochs(settings.n_epochs) as bar:
@@ -76,28 +85,70 @@ def fit_and_write(
             )
         result.model.save(folder / MODEL_FOLDER)
         write_table(_predictions(result, data), folder / PREDICTIONS)
-        from precisionnet.report import render
-        from precisionnet.report.data_graph import infer_data_graph
-
-        small = result.model.fitted.n_features <= MOST_COLUMNS and len(data) <= MOST_ROWS
-        graph = infer_data_graph(result.model.node_rows(data.X), data.groups, result.model)[0] if small else None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a glyph that is missing from a font is no news
-            page = render(result, source, datetime.date.today().isoformat(), findings, graph)
-        (folder / REPORT).write_text(page, encoding="utf-8")
+        _write_page(result, data, findings, source, explain, folder)
     return result
+
+
+def _write_page(
+    result: Measured, data: Dataset, findings: Sequence[Finding], source: str, explain: str, folder: Path
+) -> None:
+    """Write the page, and its figures beside it."""
+    from precisionnet.report.data_graph import infer_data_graph
+    from precisionnet.report.fit_figures import write_figures
+    from precisionnet.report.fit_page import build_fit_page
+
+    model, graph, why_not = result.model, None, TOO_LARGE
+    if model.fitted.n_features <= MOST_COLUMNS and len(data) <= MOST_ROWS:
+        graph, why_not = infer_data_graph(model.node_rows(data.X), data.groups, model)
+    with console.working("making the page and its figures"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a glyph that is missing from a font is no news
+        page = build_fit_page(
+            result,
+            source,
+            datetime.date.today().isoformat(),
+            findings,
+            graph,
+            data=data,
+            explain=explain,
+            with_files=True,
+            no_evidence=why_not,
+        )
+        (folder / REPORT).write_text(page.html, encoding="utf-8")
+        write_figures(page.figures, folder / FIGURES)
 
 
 def is_fit_output(folder: Path) -> bool:
     """Whether a folder is what an earlier fit wrote, and nothing else."""
     entries = {entry.name for entry in folder.iterdir()}
-    model, files = folder / MODEL_FOLDER, [folder / PREDICTIONS, folder / REPORT]
-    known = entries == {MODEL_FOLDER, PREDICTIONS, REPORT} and all(file.is_file() for file in files)
-    return known and model.is_dir() and is_model_folder(model)
+    model, files, figures = folder / MODEL_FOLDER, [folder / PREDICTIONS, folder / REPORT], folder / FIGURES
+    known = entries - {FIGURES} == {MODEL_FOLDER, PREDICTIONS, REPORT} and all(file.is_file() for file in files)
+    drawn = not figures.exists() or (figures.is_dir() and all(_is_figure(file) for file in figures.iterdir()))
+    return known and drawn and model.is_dir() and is_model_folder(model)
 
 
-def print_result(result: Measured, out: Path, *, guessed: bool = False) -> None:
-    """Print how it was tested, the scores, the verdict, the graph in a sentence, and where things are."""
+def _is_figure(file: Path) -> bool:
+    return file.is_file() and file.suffix in (".svg", ".png", ".pdf")
+
+
+def explain_command(out: Path, tables: Sequence[str], id_column: str | None = None, person: str | None = None) -> str:
+    """Return the command that tests what the model's predictions rest on."""
+    named = [word for option in (("--id", id_column), ("--person", person)) if option[1] for word in option]
+    words = [str(out), *(tables or ["TABLE"]), *(str(word) for word in named)]
+    return " ".join(["precisionnet explain", *(shlex.quote(printable(word)) for word in words)])
+
+
+def next_step(result: Measured, data: Dataset, explain: str) -> str:
+    """Say the one thing to look at next: is it of use, does it hold elsewhere, what does it rest on?"""
+    if not result.beats_guessing:
+        return "question 4 of the page, where it is wrong; then bring more rows or other columns"
+    if data.site is not None and len(data.site.unique()) > 1 and result.folds.kind in ("networks", "people"):
+        column = shlex.quote(printable(str(data.site.name)))
+        return f"the same fit with --hold-out {column}: does it hold at sites it has not seen?"
+    return f"{explain}: which columns and edges are beyond chance?"
+
+
+def print_result(result: Measured, out: Path, next_to: str, *, guessed: bool = False) -> None:
+    """Print how it was tested, the scores, the verdict, the graph in a sentence, what is next, and where things are."""
     from precisionnet.report import how_tested, score_lines, verdict
 
     for sentence in result.notes:
@@ -114,7 +165,16 @@ def print_result(result: Measured, out: Path, *, guessed: bool = False) -> None:
     console.say("")
     console.say(verdict(result))
     console.say(graph_sentence(model.precision_, len(model.to_edge_frame()), n, model.method))
-    console.say(f"Wrote {out / REPORT}, {out / PREDICTIONS} and {out / MODEL_FOLDER}/")
+    console.say("")
+    console.listing(
+        [
+            ("Look next at", "bold", next_to),
+            ("Page", "bold", str(out / REPORT)),
+            ("Figures", "bold", f"{out / FIGURES}/ (svg, png, pdf)"),
+            ("Predictions", "bold", str(out / PREDICTIONS)),
+            ("Model", "bold", f"{out / MODEL_FOLDER}/"),
+        ]
+    )
 
 
 def _predictions(result: Measured, data: Dataset) -> pd.DataFrame:
@@ -148,8 +208,11 @@ def run_demo(out: Path) -> None:
     for name, (what, data) in jobs.items():
         console.say(f"== {name}: {what}")
         findings = check_dataset(data, "regression")
-        result = fit_and_write(data, findings, "regression", out / name, 0, None, {"method": "joint"}, f"{name} (demo)")
-        print_result(result, out / name)
+        explain = explain_command(out / name, ())
+        result = fit_and_write(
+            data, findings, "regression", out / name, 0, None, {"method": "joint"}, f"{name} (demo)", explain
+        )
+        print_result(result, out / name, f"{out / name / REPORT} in a browser")
         if name == "synthetic":
             console.say(_true_edges(drawn))
         console.say("")

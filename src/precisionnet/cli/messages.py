@@ -100,6 +100,21 @@ class _Command(TyperCommand):
         with _printable_complaints():
             return super().parse_args(ctx, args)
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, the common options, then the options of each panel under a heading of its own."""
+        arguments, panels = list[Any](), dict[str, list[Any]]({"": []})
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            panel = str(getattr(parameter, "rich_help_panel", None) or "")
+            (arguments if parameter.param_type_name == "argument" else panels.setdefault(panel, [])).append(record)
+        common = "Options" if len(panels) == 1 else "Common options"
+        for title, records in (("Arguments", arguments), *((name or common, found) for name, found in panels.items())):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
     def invoke(self, ctx: Any) -> Any:
         token = _speaking.set(self)
         try:

@@ -22,6 +22,9 @@ COHORTS = ("abide", "ants", "adni")
 FEWEST_PERMUTATIONS = 19
 """As ``evidence`` has it."""
 
+READING, EXPERT = "How the table is read", "Expert options: the model and its training"
+"""Panels of the help, after the common options."""
+
 # Tables.
 Tables = Annotated[list[str], typer.Argument(metavar="TABLE", help="csv, tsv, parquet or xlsx; several are joined.")]
 IdColumn = Annotated[
@@ -34,24 +37,40 @@ Person = Annotated[
 Site = Annotated[str | None, typer.Option(metavar="COL", help="Column that says where a row was measured.")]
 Drop = Annotated[list[str] | None, typer.Option(metavar="COL", help="Column to leave out; may be repeated.")]
 Format = Annotated[
-    str, typer.Option(metavar=FORMATS, help="What the tables are; 'table' takes every column as it stands.")
+    str,
+    typer.Option(
+        metavar=FORMATS, help="What the tables are; 'table' takes every column as it stands.", rich_help_panel=READING
+    ),
 ]
-Regions = Annotated[str, typer.Option(metavar="[all|dkt62]", help="Of Desikan-Killiany's 68 regions, all or DKT's 62.")]
+Regions = Annotated[
+    str,
+    typer.Option(
+        metavar="[all|dkt62]", help="Of Desikan-Killiany's 68 regions, all or DKT's 62.", rich_help_panel=READING
+    ),
+]
 Duplicates = Annotated[
     str,
     typer.Option(
         metavar="[auto|first|mean|drop|keep]",
         help="Which rows to keep of an id whose rows differ; auto drops and lists them, unless they are visits.",
+        rich_help_panel=READING,
     ),
 ]
 Measures = Annotated[
     str | None,
     typer.Option(
-        metavar="A,B,...", help="Measures of brain regions to use together: thickness, area, volume (with subcortical)."
+        metavar="A,B,...",
+        help="Measures of brain regions to use together: thickness, area, volume (with subcortical).",
+        rich_help_panel=READING,
     ),
 ]
 CompleteRows = Annotated[
-    bool, typer.Option("--complete-rows", help="Leave out rows in which the target or a feature is missing.")
+    bool,
+    typer.Option(
+        "--complete-rows",
+        help="Leave out rows in which the target or a feature is missing.",
+        rich_help_panel=READING,
+    ),
 ]
 TaskOption = Annotated[str, typer.Option(metavar="[auto|regression|classification]", help="What the target is.")]
 
@@ -71,6 +90,7 @@ Permutations = Annotated[
 Defaults = Annotated[
     bool, typer.Option("--defaults", help="Tune nothing: every method as it is when no parameter is set.")
 ]
+Open = Annotated[bool, typer.Option("--open", help="Show the page in a browser when it is written.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A run of minutes: fewer repeats and fewer parameters to try.")]
 
 
@@ -103,7 +123,7 @@ def _annotation(parameter: Parameter) -> Any:
     help = parameter.help
     if parameter.by_recipe:  # the option's own default is None, which says nothing
         help = f"{help}  [default: {parameter.default}; paper: {parameter.paper}]"
-    return Annotated[kind, typer.Option(help=help, metavar=metavar)]
+    return Annotated[kind, typer.Option(help=help, metavar=metavar, rich_help_panel=EXPERT)]
 
 
 def load_options(

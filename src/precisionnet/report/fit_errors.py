@@ -25,7 +25,7 @@ from precisionnet.evaluation import Measured
 from precisionnet.evaluation.error_intervals import Estimate, mean_interval, share_interval
 from precisionnet.evaluation.metrics import decimals_of
 from precisionnet.plots.fit import Whisker
-from precisionnet.types import BoolArray, FloatArray
+from precisionnet.types import BoolArray
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 STATED = 0.95
@@ -34,7 +34,7 @@ MOST_LEVELS, MOST_COLUMNS = 12, 4
 FEWEST_ROWS = 5
 """A part of fewer rows is put together with the other small ones."""
 MOST_PARTS = 30
-GROUPS = re.compile(r"(^|[\W_])(sex|gender|dx|diagnosis|group|scanner|cohort|study|hand(edness)?)([\W_]|$)", re.I)
+GROUPS = re.compile(r"(^|[\W_])(sex|gender|dx|diagnosis|group|scanner|cohort|study)([\W_]|$)", re.I)
 """Columns beside the features that a reader asks about first."""
 
 
@@ -75,17 +75,17 @@ class FitErrors:
 
 def fit_errors(result: Measured, data: Dataset | None = None) -> FitErrors:
     """Return the errors of a fit by parts of its rows; ``data`` are the rows that it was measured on."""
-    hits = _covered(result)[STATED] if result.task == "regression" and len(result.y) > 1 else None
-    labels = list(_labels(result, data))
+    hits = _covered(result)[STATED] if result.task == "regression" else None
+    labels, by_target = list(_labels(result, data)), _by_target(result, hits)
     return FitErrors(
-        _by_target(result, hits),
+        by_target,
         [_table(result, f"By {name}", slug, values, hits) for name, slug, values in labels],
-        _interval_calibration(result) if result.task == "regression" else _probability_calibration(result),
+        _interval_calibration(result, by_target) if result.task == "regression" else _probability_calibration(result),
         _has_sites(data),
     )
 
 
-def _labels(result: Measured, data: Dataset | None) -> Iterator[tuple[str, str, FloatArray]]:
+def _labels(result: Measured, data: Dataset | None) -> Iterator[tuple[str, str, Any]]:
     """Name the parts of rows that errors are told of: held-out groups, sites, and columns with few levels."""
     tested, told = result.folds.tested, set[str]()
     if result.folds.kind in ("groups", "time"):
@@ -188,7 +188,7 @@ def _table(
     columns = (
         ["Part", "Rows", "Right", "95 % interval"]
         if result.task == "classification"
-        else ["Part", "Rows", "Mean error", "95 % interval", "MAE", "95 % interval of it", "Within 95 % interval"]
+        else ["Part", "Rows", "Mean error", "95 % interval", "MAE", "its 95 % interval", "Intervals that hold"]
     )
     return ErrorTable(name, title, columns, rows, _differing(result, parts, whiskers, worst), whiskers, [])
 
@@ -216,8 +216,9 @@ def _covered(result: Measured) -> dict[float, BoolArray]:
     y, said = np.asarray(result.y, dtype=float), result.predictions[result.method].predicted.astype(float)
     error, fold = np.abs(y - said), result.folds.fold[result.folds.tested]
     known = getattr(result.model, "calibration_", None)
-    same = known is not None and len(known.residual) == len(error) and np.allclose(known.residual, error, rtol=1e-4)
-    scaled = error / known.spread if same else error
+    scaled = error
+    if known is not None and len(known.residual) == len(error) and np.allclose(known.residual, error, rtol=1e-4):
+        scaled = error / known.spread
     found = {level: np.ones(len(y), dtype=bool) for level in LEVELS}
     for part in np.unique(fold):
         others = np.sort(scaled[fold != part])
@@ -228,7 +229,7 @@ def _covered(result: Measured) -> dict[float, BoolArray]:
     return found
 
 
-def _interval_calibration(result: Measured) -> Calibration | None:
+def _interval_calibration(result: Measured, by_target: ErrorTable) -> Calibration | None:
     if len(np.unique(result.folds.fold[result.folds.tested])) < 2:
         return None
     cluster = result.folds.cluster[result.folds.tested]
@@ -237,10 +238,13 @@ def _interval_calibration(result: Measured) -> Calibration | None:
     holds = np.isnan(last.low) or last.low <= STATED <= last.high
     verdict = "as stated" if holds else "more than stated" if last.value > STATED else "less than stated"
     ends = "" if np.isnan(last.low) else f" (95 % interval {100 * last.low:.1f} to {100 * last.high:.1f})"
+    shares = {row[0]: row[-1] for row in by_target.rows}
+    least = min(shares, key=lambda part: float(shares[part].split()[0]))
+    where = f" Where {result.target} is {least}, it is {shares[least]}." if len(shares) > 1 else ""
     return Calibration(
         list(LEVELS),
         found,
-        f"Intervals that should hold 95 % of the true values hold {100 * last.value:.1f} %{ends}: {verdict}.",
+        f"Intervals that should hold 95 % of the true values hold {100 * last.value:.1f} %{ends}: {verdict}.{where}",
         "coverage that is stated",
         "coverage that is found",
     )

@@ -5,8 +5,9 @@ Every sentence is about this run: what did not happen in it is not said. Numbers
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,17 +52,19 @@ HOW_GRAPH = {
 }
 
 
-@dataclass
-class _Citations:
-    """Numbers in the order in which works are first referred to."""
+def _cite(*keys: str) -> str:
+    """Mark where works are referred to; ``_numbered`` gives them numbers."""
+    return "".join(f"\0{key}\0" for key in keys)
 
-    keys: list[str] = field(default_factory=list)
 
-    def __call__(self, *keys: str) -> str:
-        for key in keys:
-            if key not in self.keys:
-                self.keys.append(key)
-        return "[" + ", ".join(str(self.keys.index(key) + 1) for key in keys) + "]"
+def _numbered(text: str) -> tuple[str, list[str]]:
+    """Put numbers in the place of marks, in the order in which works are first referred to."""
+    keys = list(dict.fromkeys(re.findall("\0(.*?)\0", text)))
+
+    def numbers(found: re.Match[str]) -> str:
+        return "[" + ", ".join(str(keys.index(key) + 1) for key in re.findall("\0(.*?)\0", found[0])) + "]"
+
+    return re.sub("(\0[^\0]*\0)+", numbers, text), keys
 
 
 @dataclass(frozen=True)
@@ -77,32 +80,32 @@ def paper_text(
     result: Measured, graph: EdgeInference | None, versions: dict[str, str], *, explained: bool = False
 ) -> PaperText:
     """Return the methods paragraph, the results sentence and the works that they name."""
-    cite = _Citations()
     said = [
-        *_model_sentences(result, versions, cite),
-        *_test_sentences(result, cite),
-        *_graph_sentences(result, graph, cite),
+        *_model_sentences(result),
+        *_test_sentences(result),
+        *_graph_sentences(graph),
     ]
     if explained:
         said.append(
             "Columns and edges that the prediction rests on were judged beside networks fitted to permuted targets, at "
-            f"a false discovery rate of {LEVEL:g} {cite('fdr')}."
+            f"a false discovery rate of {LEVEL:g} {_cite('fdr')}."
         )
     said.append(
         f"All analyses were run with precisionnet {versions['precisionnet']} (Python {versions['python']}, PyTorch "
-        f"{versions['torch']} {cite('torch')}, scikit-learn {versions['scikit-learn']} {cite('sklearn')}), with random "
-        f"seed {result.model.random_state}."
+        f"{versions['torch']} {_cite('torch')}, scikit-learn {versions['scikit-learn']} {_cite('sklearn')}), with "
+        f"random seed {result.model.random_state}."
     )
-    return PaperText(" ".join(said), _results(result, graph), [WORKS[key] for key in cite.keys])
+    methods, keys = _numbered(" ".join(said))
+    return PaperText(methods, _results(result, graph), [WORKS[key] for key in keys])
 
 
-def _model_sentences(result: Measured, versions: dict[str, str], cite: _Citations) -> Sequence[str]:
+def _model_sentences(result: Measured) -> Sequence[str]:
     model, settings = result.model, result.model.settings
     n, regions = len(model.fitted.blocks), count_regions(model.fitted.blocks.names)
     rows = f"{model.n_rows_['training'] + model.n_rows_['validation']:,}"
     what = f"{n} features"
     if regions:
-        what += f", {'all' if regions == n else regions} of them cortical regions {cite('desikan')},"
+        what += f", {'all' if regions == n else regions} of them cortical regions {_cite('desikan')},"
     kind = "covariance neural network" if model.method == "vnn" else "Precision Neural Network"
     works = ("vnn", "pnn") if model.method == "vnn" else ("pnn",)
     networks = len(model.networks_)
@@ -112,7 +115,7 @@ def _model_sentences(result: Measured, versions: dict[str, str], cite: _Citation
     layers = kinds if settings.readout == "several" else f" with {_layers(settings.n_layers)}"
     penalty = ""
     if model.method in ("joint", "glasso", "naive"):
-        penalty = f" (graphical lasso {cite('glasso')}, l1 penalty {significant(model.l1_penalty_)})"
+        penalty = f" (graphical lasso {_cite('glasso')}, l1 penalty {significant(model.l1_penalty_)})"
     standard = ""
     if settings.standardize:
         standard = "Features were centred and scaled with the training rows' means and standard deviations. "
@@ -120,11 +123,11 @@ def _model_sentences(result: Measured, versions: dict[str, str], cite: _Citation
         standard += "Labels, dates and missing values were encoded by what the training rows hold. "
     if result.task == "regression" and model.target_scale_ == "log":
         standard += "The target was learned on a logarithmic scale. "
-    optimised = f"Networks were trained with Adam {cite('adam')} (learning rate {settings.learning_rate:g}, "
+    optimised = f"Networks were trained with Adam {_cite('adam')} (learning rate {settings.learning_rate:g}, "
     optimised += f"mini-batches of {settings.batch_size} rows, " if settings.recipe == "standard" else ""
     optimised += f"at most {settings.max_epochs} epochs, of which number {model.best_epoch_} was kept)."
     return [
-        f"We predicted {result.target} from {what} in {rows} rows with a {kind} {cite(*works)}: {made}{layers} "
+        f"We predicted {result.target} from {what} in {rows} rows with a {kind} {_cite(*works)}: {made}{layers} "
         f"{'which run' if networks > 1 else 'which runs'} graph convolutions of order {settings.order} on "
         f"{HOW_GRAPH[model.method]}{penalty}.",
         *([standard.strip()] if standard else []),
@@ -136,7 +139,7 @@ def _layers(n: int) -> str:
     return "one filter layer" if n == 1 else f"{n} filter layers"
 
 
-def _test_sentences(result: Measured, cite: _Citations) -> Sequence[str]:
+def _test_sentences(result: Measured) -> Sequence[str]:
     folds = result.folds
     people = len(np.unique(folds.people)) < len(folds.people)
     together = "; all rows of one person were in the same fold" if people and folds.kind != "time" else ""
@@ -154,13 +157,13 @@ def _test_sentences(result: Measured, cite: _Citations) -> Sequence[str]:
     listed = " and ".join([", ".join(others[:-1]), others[-1]] if len(others) > 1 else others)
     said = [
         f"{how}, and so were the models compared with it, {listed}.",
-        f"We report the {metric} with the 95 % confidence interval of cross-validated errors {cite('intervals')}.",
+        f"We report the {metric} with the 95 % confidence interval of cross-validated errors {_cite('intervals')}.",
     ]
     if result.task == "regression" and getattr(result.model, "calibration_", None) is not None:
         said.append(
-            f"Prediction intervals are those of CV+ {cite('cv+')}, scaled where errors were found to differ in size."
+            f"Prediction intervals are those of CV+ {_cite('cv+')}, scaled where errors were found to differ in size."
             if result.model.calibration_.model is not None
-            else f"Prediction intervals are those of CV+ {cite('cv+')}."
+            else f"Prediction intervals are those of CV+ {_cite('cv+')}."
         )
     return said
 
@@ -173,7 +176,7 @@ def _other(name: str) -> str:
     )
 
 
-def _graph_sentences(result: Measured, graph: EdgeInference | None, cite: _Citations) -> Sequence[str]:
+def _graph_sentences(graph: EdgeInference | None) -> Sequence[str]:
     if graph is None:
         return []
     how = {
@@ -188,7 +191,7 @@ def _graph_sentences(result: Measured, graph: EdgeInference | None, cite: _Citat
         ]
     return [
         f"Edges of the features' graph are partial correlations, {how}, at a false discovery rate of {LEVEL:g} "
-        f"{cite('fdr')}."
+        f"{_cite('fdr')}."
     ]
 
 

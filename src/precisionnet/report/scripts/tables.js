@@ -95,11 +95,12 @@
     const made = button("Copy", "Copy: " + place.dataset.copy);
     made.className = "copy";
     made.addEventListener("click", async () => {
-      await copy(place.innerText.trim(), place);
+      const text = place.innerText.trim(), said = made.innerText;
+      await copy(text.startsWith(said) ? text.slice(said.length).trim() : text, place);
       made.textContent = "Copied";
       setTimeout(() => { made.textContent = "Copy"; }, 1500);
     });
-    place.before(made);
+    place.prepend(made);
   }
 
   window.precisionnet = { csv, download, button };
