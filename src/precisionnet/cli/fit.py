@@ -142,8 +142,7 @@ def next_step(result: Measured, data: Dataset, explain: str) -> str:
     if not result.beats_guessing:
         return "question 4 of the page, where it is wrong; then bring more rows or other columns"
     if data.site is not None and len(data.site.unique()) > 1 and result.folds.kind in ("networks", "people"):
-        column = shlex.quote(printable(str(data.site.name)))
-        return f"the same fit with --hold-out {column}: does it hold at sites it has not seen?"
+        return "the same fit with --hold-out and the column of sites: does it hold at sites it has not seen?"
     return f"{explain}: which columns and edges are beyond chance?"
 
 

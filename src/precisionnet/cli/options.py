@@ -22,7 +22,7 @@ COHORTS = ("abide", "ants", "adni")
 FEWEST_PERMUTATIONS = 19
 """As ``evidence`` has it."""
 
-READING, EXPERT = "How the table is read", "Expert options: the model and its training"
+READING, EXPERT = "How the table is read", "Expert options (the model and its training)"
 """Panels of the help, after the common options."""
 
 # Tables.

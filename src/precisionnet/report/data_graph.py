@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from precisionnet.errors import InputError
 from precisionnet.evidence import EdgeInference, edge_inference
 from precisionnet.evidence.columns import edges_by_column
 from precisionnet.plots.graph import EDGES_DRAWN
+from precisionnet.report.interactive import PageGraph, graph_of_pairs
 from precisionnet.report.page import NONE, Picture
 
 LEVEL = 0.05
@@ -120,6 +121,24 @@ def data_graph_part(
         n_sure=len(sure),
         n_pairs=len(edges),
         sure=[bool(value) for value in shown["sure"]],
+    )
+
+
+def inferred_graph(
+    found: EdgeInference, names: Sequence[str], key: str, title: str, unsigned: Collection[str] = ()
+) -> PageGraph:
+    """Return the data's graph for a page that can be worked with: every pair, with its q."""
+    note = "" if found.method != "stability" else "Colour: pairs named by halves of the people often enough."
+    return graph_of_pairs(
+        key,
+        title,
+        edges_with_sureness(found),
+        names,
+        value="partial_correlation",
+        label="partial correlation",
+        signs=("positive partial correlation", "negative"),
+        unsigned=unsigned,
+        note=note,
     )
 
 

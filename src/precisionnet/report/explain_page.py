@@ -13,7 +13,8 @@ from precisionnet import plots
 from precisionnet.evidence import EdgeInference, TaskEvidence
 from precisionnet.plots.evidence import BARS
 from precisionnet.plots.graph import EDGES_DRAWN
-from precisionnet.report.data_graph import EDGES_SHOWN, LEVEL, data_graph_part, q_text, shown_sentence
+from precisionnet.report.data_graph import EDGES_SHOWN, LEVEL, data_graph_part, inferred_graph, q_text, shown_sentence
+from precisionnet.report.interactive import Explorer, explorer, graph_of_pairs
 from precisionnet.report.page import Picture, template
 from precisionnet.versions import versions
 
@@ -120,8 +121,30 @@ def render_explanation(about: Explanation, created: str) -> str:
         else data_graph_part(about.graph, about.names, "data-graph", unsigned=about.model.fitted.blocks.unsigned),
         columns={"edges.csv": EDGE_COLUMNS, "nodes.csv": NODE_COLUMNS, "contributions.csv": CONTRIBUTION_COLUMNS},
         not_meant=NOT_MEANT,
+        explorer=_explorer(about, nodes, edges),
         versions=versions(),
     )
+
+
+def _explorer(about: Explanation, nodes: pd.DataFrame, edges: pd.DataFrame) -> Explorer | None:
+    """Return the task's graph and the data's, for those who work with the page."""
+    plain = about.names if len(about.classes) > 2 else about.model.fitted.blocks.unsigned
+    task = graph_of_pairs(
+        "task",
+        "The task's graph",
+        edges,
+        about.names,
+        value="effect",
+        label=f"joint effect, {_unit(about)}",
+        signs=("together they raise the prediction", "lower it"),
+        unsigned=plain,
+    )
+    graphs = [task] if edges["sure"].any() else []  # without a sure edge it would show noise
+    if about.graph is not None:
+        unsigned = about.model.fitted.blocks.unsigned
+        graphs.append(inferred_graph(about.graph, about.names, "data", "The data's graph", unsigned))
+    importance = nodes.set_index(nodes["node"].astype(str))["importance"].reindex(about.names).to_numpy(dtype=float)
+    return explorer(about.names, graphs, "explain", ("importance", importance))
 
 
 def _unit(about: Explanation) -> str:

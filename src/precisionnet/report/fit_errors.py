@@ -98,7 +98,8 @@ def _labels(result: Measured, data: Dataset | None) -> Iterator[tuple[str, str, 
         )
     if data is None:
         return
-    if data.site is not None and _has_sites(data) and str(data.site.name) not in told:
+    held_out = result.folds.cluster if result.folds.kind == "groups" else None
+    if data.site is not None and _has_sites(data) and not _same_parts(held_out, data.site):
         yield str(data.site.name or "site"), "site", data.site.to_numpy()[tested]
         told.add(str(data.site.name))
     beside = data.covariates if data.covariates is not None else pd.DataFrame(index=data.X.index)
@@ -110,6 +111,11 @@ def _labels(result: Measured, data: Dataset | None) -> Iterator[tuple[str, str, 
             n += 1
             told.add(str(name))
             yield str(name), f"column-{n}", column.to_numpy()[tested]
+
+
+def _same_parts(held_out: Any, site: pd.Series[Any]) -> bool:
+    """Whether the groups that were held out are the sites, under another name."""
+    return held_out is not None and bool((np.asarray(held_out).astype(str) == site.astype(str).to_numpy()).all())
 
 
 def _has_sites(data: Dataset | None) -> bool:

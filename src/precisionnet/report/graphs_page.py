@@ -18,16 +18,20 @@ from precisionnet.report.data_graph import (
     EDGES_SHOWN,
     LEVEL,
     data_graph_part,
+    inferred_graph,
     interval_text,
     q_text,
     shown_sentence,
     sure_sentence,
 )
+from precisionnet.report.interactive import Explorer, explorer, graph_of_pairs
 from precisionnet.report.page import NONE, Picture, template
 from precisionnet.versions import versions
 
 NODES_SHOWN = 20
 UNSURE_SHOWN = 5
+GRAPHS_CARRIED = 7
+"""Graphs of groups that can be worked with on the page."""
 VERDICTS = 3
 """Pairs of groups that get a sentence each at the top of the page."""
 GRAPH_COLUMNS = {
@@ -137,8 +141,34 @@ def render_graphs(found: GroupGraphs, created: str) -> str:
         nodes=_node_rows(found.whole.evidence),
         columns=columns,
         not_meant=NOT_MEANT,
+        explorer=_explorer(found),
         versions=versions(),
     )
+
+
+def _explorer(found: GroupGraphs) -> Explorer | None:
+    """Return the graphs of all rows, of groups, and their differences, for those who work with the page."""
+    graphs = []
+    for number, one in enumerate([found.whole, *found.graphs][:GRAPHS_CARRIED]):
+        if one.evidence is not None:
+            title = "All rows" if number == 0 else str(one.label)
+            graphs.append(inferred_graph(one.evidence, found.names, f"graph-{number}", title))
+    if found.comparison is not None:
+        pairs = found.comparison.tests[["group_a", "group_b"]].drop_duplicates().itertuples(index=False)
+        for number, (a, b) in enumerate(list(pairs)[:VERDICTS]):
+            edges = _of_pair(found.comparison, a, b)[0]
+            graphs.append(
+                graph_of_pairs(
+                    f"difference-{number}",
+                    f"{short(str(a), 20)} minus {short(str(b), 20)}",
+                    edges.assign(sure=edges["q_value"] <= LEVEL),
+                    found.names,
+                    value="difference",
+                    label="difference of partial correlations",
+                    signs=(f"larger in {short(str(a), 20)}", f"larger in {short(str(b), 20)}"),
+                )
+            )
+    return explorer(found.names, graphs, "graphs")
 
 
 def _verdict(found: GroupGraphs) -> list[str]:

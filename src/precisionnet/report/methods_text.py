@@ -159,12 +159,11 @@ def _test_sentences(result: Measured) -> Sequence[str]:
         f"{how}, and so were the models compared with it, {listed}.",
         f"We report the {metric} with the 95 % confidence interval of cross-validated errors {_cite('intervals')}.",
     ]
-    if result.task == "regression" and getattr(result.model, "calibration_", None) is not None:
-        said.append(
-            f"Prediction intervals are those of CV+ {_cite('cv+')}, scaled where errors were found to differ in size."
-            if result.model.calibration_.model is not None
-            else f"Prediction intervals are those of CV+ {_cite('cv+')}."
-        )
+    known = getattr(result.model, "calibration_", None)
+    if known is not None:
+        how = "CV+" if len(np.unique(known.fold)) > 1 else "split conformal prediction"
+        scaled = "" if known.model is None else ", scaled by the size that is expected of a row's error"
+        said.append(f"Prediction intervals are those of {how} {_cite('cv+')}{scaled}.")
     return said
 
 

@@ -24,7 +24,7 @@
     function draw(graph, shown, node) {
       nodes = chosenNodes(about, graph, shown, node);
       const angle = d3.scalePoint(d3.range(nodes.length), [0, 2 * Math.PI * (1 - 1 / Math.max(nodes.length, 1))]);
-      const letters = Math.max(5.5, Math.min(12, 1150 / nodes.length));
+      const letters = Math.max(5.5, Math.min(nodes.length <= 24 ? 16 : 12, 1150 / nodes.length));
       const longest = d3.max(nodes, one => about.labels[one].length) || 1;
       const radius = Math.max(150, SIZE / 2 - 18 - longest * 0.53 * letters);
       const at = new Map(nodes.map((one, k) => [one, angle(k)]));
