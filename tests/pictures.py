@@ -8,7 +8,8 @@ from precisionnet import plots
 from precisionnet.report import synthetic, theorem
 
 MAKERS = {
-    plots: set(plots.__all__) - {"ModelPlots", "brain_measures", "clustered_order", "styled", "to_file", "to_svg"},
+    plots: set(plots.__all__)
+    - {"ModelPlots", "brain_measures", "clustered_order", "styled", "to_file", "to_files", "to_svg"},
     synthetic: {"sparsity_figure", "sparsity_panel"},
     theorem: {"rate_figure", "rate_panel"},
 }
@@ -31,6 +32,7 @@ def blank_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
         return
     monkeypatch.setattr(plots, "to_svg", lambda figure, name: f'<svg role="img"><title>{name}</title></svg>')
     monkeypatch.setattr(plots, "to_file", lambda figure, path, ending, name: path.write_text(name))
+    monkeypatch.setattr(plots, "to_files", lambda figure, folder, name: (folder / f"{name}.svg").write_text(name))
     if "with_figures" not in request.fixturenames:
         for module, names in MAKERS.items():
             for name in names:

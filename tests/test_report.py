@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,10 +15,16 @@ import pytest
 from precisionnet import report
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
+from precisionnet.errors import printable
 from precisionnet.evaluation import group_folds, measure, time_folds
 from precisionnet.evidence import edge_inference
 from precisionnet.parameters import PARAMETERS
 from precisionnet.report import how_tested, render, score_lines, verdict
+from precisionnet.report.fit_errors import fit_errors
+from precisionnet.report.fit_page import QUESTIONS
+from precisionnet.report.interactive import MOST_EDGES, PageGraph, explorer
+from precisionnet.report.methods_text import paper_text
+from precisionnet.versions import versions
 from tests.cheap import cheap_baselines, two_folds
 from tests.pictures import blank_pictures, with_pictures
 
@@ -74,14 +82,15 @@ def test_page_is_well_formed_and_needs_no_network(page):
     assert parser.open == []
     assert parser.outside == []
     assert len(parser.ids) == len(set(parser.ids))
-    assert "<script" not in page
+    assert page.count("<script>") == 1
+    assert page.count("<script") == 2  # with the graphs
     assert not re.search(r"url\((?!#)", page)
 
 
 def test_page_shows_everything(result, page):
-    assert page.count("<svg") == (6 if result.task == "regression" else 8)
+    assert page.count("<svg") == (10 if result.task == "regression" else 11)
     for word in (
-        "Result on rows not learned from",
+        *(question for _, question in QUESTIONS),
         "Edge table",
         "Spectrum",
         "Frequency responses",
@@ -169,14 +178,14 @@ def test_what_was_found_in_the_table_is_on_the_page(gaussian):
 
 
 def test_the_graph_says_that_it_is_the_datas_and_carries_no_certainty(result, page):
-    for words in ("The data's graph as a matrix", "The strongest edges of the data's graph", "precisionnet explain"):
+    for words in ("This is the graph of the columns among themselves", "The same as a matrix", "precisionnet explain"):
         assert words in page
     assert "Nothing here says how sure an edge is" in page
     model = result.model
-    task = page.split("What the prediction uses (not tested)")[1].split("</section>")[0]
-    assert "come without a test" in task
+    task = page.split('id="rests-on"')[1].split("</section>")[0]
+    assert "not tested" in task
     strongest = model.feature_names_in_[np.abs(model.task_nodes_).argmax()]
-    assert task.index(f">{strongest}<") < task.index("Strongest edges")
+    assert task.index(f">{strongest}<") < task.index("Strongest pairs")
     largest = np.abs(np.where(model.precision_ != 0, model.task_graph_, 0.0)).max()
     assert f"{largest:.3g}" in task
 
@@ -195,7 +204,7 @@ def test_edges_that_are_told_from_chance_are_set_apart(gaussian):
     table = page.split("Edge table")[1].split("</table>")[0]
     assert table.count('<tr class="pale">') == len(edges) - n_sure
     none = render(result, "t", "d", data_graph=edge_inference(without_a_graph(gaussian.X)))
-    assert "none of them can be told from chance" in none
+    assert "edges can be told from chance" in none
 
 
 def without_a_graph(X):
@@ -226,3 +235,105 @@ def test_every_table_scrolls_in_a_box_of_its_own():
         assert text.count("<table") == text.count('<div class="scroll"><table'), template.name
     style = (folder / "style.css.j2").read_text(encoding="utf-8")
     assert re.search(r"\.scroll \{[^}]*overflow-x:auto", style)
+
+
+def test_the_five_questions_come_in_order_and_each_is_answered(gaussian):
+    site = pd.Series(np.where(np.arange(120) % 3, "A", "B<i>"), index=gaussian.X.index, name="site")
+    sex = pd.Series(np.where(np.arange(120) % 2, "f", "m"), index=gaussian.X.index)
+    data = Dataset(gaussian.X, gaussian.y, site=site, covariates=pd.DataFrame({"sex": sex}))
+    result = measure(data, "regression", {"max_epochs": 1, "n_members": 4})
+    page = render(result, "t", "d", data_graph=edge_inference(data.X), data=data)
+    places = [page.index(f'<section id="{name}">') for name, _ in QUESTIONS]
+    assert places == sorted(places)
+    assert page.index('id="details"') > places[-1]
+    good, _, _, wrong, paper = (page[a:b] for a, b in zip(places, [*places[1:], len(page)], strict=True))
+    for gain in result.gains.values():
+        assert f"{gain.value:+.2f}"[:4] in good
+    for words in ("By true y", "By site", "By sex", "B&lt;i&gt;", "Do its intervals hold?", "That was not tested"):
+        assert words in wrong
+    for words in ("We predicted y from 8 features", "random seed 0", "arXiv:2509.14821", "[1]", "Kingma"):
+        assert words in paper
+
+
+def test_methods_name_what_was_run_and_number_works_as_they_come(gaussian):
+    result = measure(gaussian, "regression", {"max_epochs": 1, "n_members": 2, "method": "vnn"})
+    text = paper_text(result, None, versions())
+    numbers = [int(n) for found in re.findall(r"\[([\d, ]+)\]", text.methods) for n in found.split(", ")]
+    assert list(dict.fromkeys(numbers)) == list(range(1, len(text.works) + 1))
+    assert "covariance neural network" in text.methods
+    assert "graphical lasso" not in text.methods  # none was run
+    assert f"{result.headline['vnn'].value:.3g}" in text.results
+    assert "\0" not in text.methods
+
+
+def test_errors_by_part_are_those_of_the_rows(gaussian):
+    site = pd.Series(np.arange(120) % 4, index=gaussian.X.index, name="scanner")
+    data = Dataset(gaussian.X, gaussian.y, site=site)
+    result = measure(data, "regression", {"max_epochs": 1, "n_members": 4})
+    errors = fit_errors(result, data)
+    (by_site,) = errors.by_part
+    error = result.predictions["joint"].predicted - result.y
+    means = [error[site.to_numpy() == part].mean() for part in range(4)]
+    assert [row[0] for row in by_site.rows] == ["0", "1", "2", "3"]
+    np.testing.assert_allclose([whisker.value for whisker in by_site.whiskers], means)
+    assert sum(int(row[1]) for row in errors.by_target.rows) == 120
+    shares = [whisker.value for whisker in errors.calibration.found]
+    assert shares == sorted(shares)
+    assert all(low <= value <= high for _, value, low, high in errors.calibration.found)
+
+
+def test_intervals_are_judged_without_the_rows_they_are_made_of(gaussian):
+    """A row that is far off cannot stretch the interval that it is judged by."""
+    result = measure(gaussian, "regression", {"max_epochs": 1, "n_members": 4})
+    y = result.y.copy()
+    y[result.folds.fold == 0] += 1e3
+    coverage = fit_errors(replace(result, y=y)).calibration.found[-1].value
+    assert coverage == pytest.approx(1 - (result.folds.fold == 0).mean(), abs=0.03)
+
+
+def test_probabilities_are_set_beside_shares(gaussian, classes):
+    result = measure(Dataset(gaussian.X, classes), "classification", {"max_epochs": 1, "n_members": 4})
+    errors = fit_errors(result)
+    assert {row[0] for row in errors.by_target.rows} == {str(label) for label in np.unique(classes)}
+    assert len(errors.calibration.stated) == len(errors.calibration.found) > 1
+    assert errors.by_part == []
+
+
+@pytest.mark.parametrize("names", [["</script><script>alert(1)</script>", "<!--"], ["a\u2028b\x1b[2J", "&amp;\"'"]])
+def test_names_in_the_data_of_a_page_cannot_end_it(names):
+    graph = PageGraph("data", "t", names[0], ("p", "n"), np.array([0]), np.array([1]), np.array([0.5]))
+    found = explorer(names, [graph])
+    assert found is not None
+    assert not re.search("[<>&\u2028\x00-\x1f]", str(found.data))
+    told = json.loads(str(found.data))
+    assert told["names"] == [printable(name) for name in names]
+
+
+def test_a_page_carries_the_strongest_edges_of_a_large_graph():
+    n, m = 5_000, 30_000
+    rng = np.random.default_rng(0)
+    value = -np.sort(-rng.random(m))
+    graph = PageGraph("data", "t", "r", ("p", "n"), rng.integers(0, n, m), rng.integers(0, n, m), value)
+    found = explorer([f"column_{i}" for i in range(n)], [graph])
+    told = json.loads(str(found.data))
+    assert sorted(told["order"]) == list(range(n))
+    assert (told["graphs"][0]["total"], len(told["graphs"][0]["v"])) == (m, MOST_EDGES)
+    assert told["graphs"][0]["v"][-1] >= value[MOST_EDGES] - 1e-3
+    assert len(found.data) < 1_000_000
+
+
+def test_no_edge_gives_no_graph_to_work_with():
+    none = PageGraph("data", "t", "r", ("p", "n"), np.array([0]), np.array([1]), np.array([0.0]))
+    assert explorer(["a", "b"], [none]) is None
+    assert explorer(["a"], []) is None
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_one_or_two_columns_still_make_a_page(gaussian, n_columns):
+    result = measure(
+        Dataset(gaussian.X.iloc[:, :n_columns], gaussian.y), "regression", {"max_epochs": 1, "n_members": 2}
+    )
+    page = render(result, "t", "d")
+    Balanced().feed(page)
+    assert ("There are no edges" in page) == (len(result.model.to_edge_frame()) == 0)
+    assert "What do I write in my paper?" in page

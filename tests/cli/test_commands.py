@@ -43,7 +43,7 @@ def test_fit_predict_show(precisionnet, table, tmp_path, gaussian):
     for word in ("MAE", "RMSE", "R²", "joint", "ridge", "median", "possible edges", "regression (guessed"):
         assert word in done.out
     assert max(map(len, done.out.splitlines())) <= 80
-    assert sorted(p.name for p in out.iterdir()) == ["model", "predictions.csv", "report.html"]
+    assert sorted(p.name for p in out.iterdir()) == ["figures", "model", "predictions.csv", "report.html"]
     held_out = pd.read_csv(out / "predictions.csv")
     assert list(held_out.columns) == ["who", "true", "predicted", "fold"]
     assert held_out["who"].tolist() == pd.read_csv(table)["who"].tolist()  # everybody

@@ -51,6 +51,7 @@ def fitted(tmp_path_factory):
     arguments = ["fit", str(folder / "t.csv"), "--target", "score", "--out", str(folder / "o"), *map(str, QUICK)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plots, "to_svg", lambda figure, name: f"<svg><title>{name}</title></svg>")
+        patch.setattr(plots, "to_files", lambda figure, folder, name: None)
         for name in MAKERS[plots]:
             patch.setattr(plots, name, lambda *_, **__: object())
         done = CliRunner().invoke(app, arguments)

@@ -19,7 +19,7 @@ from precisionnet.plots.graph import (
 )
 from precisionnet.plots.model_plots import ModelPlots
 from precisionnet.plots.outcome import confusion, predicted_against_true, roc, training_curves
-from precisionnet.plots.style import styled, to_file, to_svg
+from precisionnet.plots.style import styled, to_file, to_files, to_svg
 
 __all__ = [
     "ModelPlots",
@@ -46,6 +46,7 @@ __all__ = [
     "spectrum",
     "styled",
     "to_file",
+    "to_files",
     "to_svg",
     "training_curves",
 ]

@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from precisionnet.plots.evidence import bars_height
 from precisionnet.plots.style import MAIN, MUTED, SECOND, new_figure, short
 
+LONGEST_LABEL = 70
+"""Letters of an axis' label, which may hold a name from a table."""
 DOTS_DRAWN = 4_000
 """Rows that are drawn as dots; of more, as many are taken, evenly spaced."""
 
@@ -62,7 +64,7 @@ def score_intervals(rows: Sequence[Whisker], label: str, own: str = "", referenc
     axes.set_yticks(range(len(drawn)), [short(row.name, 34) for row in drawn])
     axes.tick_params(axis="y", length=0)
     axes.grid(False, axis="y")
-    axes.set(xlabel=label, ylim=(len(drawn) - 0.5, -0.5))
+    axes.set(xlabel=short(label, LONGEST_LABEL), ylim=(len(drawn) - 0.5, -0.5))
     return figure
 
 
@@ -158,7 +160,13 @@ def calibration_figure(stated: Sequence[float], found: Sequence[Whisker], x_labe
             label="found, 95 % interval",
         )
     low = max(0.0, float(min([*stated, *value, 0.45])) - 0.05) if len(drawn) else 0.0
-    axes.set(xlabel=x_label, ylabel=y_label, xlim=(low, 1.02), ylim=(low, 1.02), aspect="equal")
+    axes.set(
+        xlabel=short(x_label, LONGEST_LABEL),
+        ylabel=short(y_label, LONGEST_LABEL),
+        xlim=(low, 1.02),
+        ylim=(low, 1.02),
+        aspect="equal",
+    )
     axes.legend(loc="upper left", handlelength=1.6)
     return figure
 

@@ -190,6 +190,34 @@ def to_file(figure: Figure, path: Path, ending: str, name: str) -> None:
         figure.savefig(path, format=ending, metadata=metadata, facecolor="white", dpi=160)
 
 
+def to_files(figure: Figure, folder: Path, name: str) -> None:
+    """Write a figure as svg, png and pdf, as ``to_file`` does.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        A figure of this package.
+    folder : path
+        Where to write the files.
+    name : str
+        Their name, without an ending.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from precisionnet.plots import predicted_against_true, to_files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to_files(predicted_against_true([1.0, 2.0], [1.1, 1.8], "age"), Path(folder), "age")
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['age.pdf', 'age.png', 'age.svg']
+    """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out now; to do so for each file takes most of the time
+    for ending in ("svg", "png", "pdf"):
+        to_file(figure, folder / f"{name}.{ending}", ending, name)
+
+
 def legend_below(axes: Axes, ncols: int, inside: Literal["", "lower right"] = "", **how: Any) -> None:
     """Put the legend under a figure that has no other axes; under its own, or in a corner ``inside``, otherwise."""
     figure = axes.get_figure()

@@ -19,7 +19,6 @@ from precisionnet.report.fit_verdict import NAMES
 from precisionnet.types import FloatArray
 
 GRID_POINTS = 200
-ENDINGS = ("svg", "png", "pdf")
 FOR_A_PAPER = ("scores", "outcome", "roc", "effects", "brain-", "graph", "heat_map", "error_by_target", "calibration")
 """Beginnings of the names of those that are written beside the page."""
 
@@ -52,9 +51,7 @@ def write_figures(figures: Captioned, folder: Path) -> None:
     """Write the figures that a paper may show as svg, png and pdf."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, (figure, _) in for_a_paper(figures).items():
-        figure.set_layout_engine("none")  # laid out when the page drew it; again would take most of the time
-        for ending in ENDINGS:
-            plots.to_file(figure, folder / f"{name}.{ending}", ending, name)
+        plots.to_files(figure, folder, name)
 
 
 def for_a_paper(figures: Captioned) -> Captioned:

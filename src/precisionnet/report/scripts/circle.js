@@ -15,8 +15,10 @@
     return about.order.filter(one => kept.has(one));
   }
 
-  function circle(svg, about, on) {
-    const root = d3.select(svg).attr("viewBox", `0 0 ${SIZE} ${SIZE}`);
+  function circle(box, about, on) {
+    const root = d3.select(box).append("svg").attr("viewBox", `0 0 ${SIZE} ${SIZE}`)
+      .attr("tabindex", 0).attr("role", "group")
+      .attr("aria-label", "The graph as a circle. Arrow keys go from column to column, Escape lets go.");
     const middle = root.append("g").attr("transform", `translate(${SIZE / 2},${SIZE / 2})`);
     const hits = middle.append("g"), arcs = middle.append("g").attr("class", "arcs"), dots = middle.append("g");
     let nodes = [], edges = [];

@@ -63,7 +63,7 @@
       leave: () => { point({}); tip.hidden = true; },
       keep: one => choose(state.kept === one ? null : one),
     };
-    const circle = window.precisionnet.circle(find(".circle svg"), about, on);
+    const circle = window.precisionnet.circle(find(".circle"), about, on);
     const matrix = window.precisionnet.matrix(find(".matrix .box"), about, on);
 
     const partners = one => state.shown.filter(e => state.graph.i[e] === one || state.graph.j[e] === one);
