@@ -13,7 +13,7 @@ export PRECISIONNET_DATA
 # the package.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: conventions setup demo test test-other-kernels test-slow test-all test-browser lint format docs results experiments figures bench-precision bench-scale bench-grid bench-train bench-files evidence accuracy honest tables study-recipe clean gap
+.PHONY: conventions setup demo test test-other-kernels test-slow test-all test-browser lint format docs results experiments figures bench-precision bench-report bench-scale bench-grid bench-train bench-files evidence accuracy honest tables study-recipe clean gap
 
 setup: $(READY)
 
@@ -123,6 +123,11 @@ gap: $(READY)
 bench-precision: $(READY)
 	$(PIP) -e '.[bench]'
 	$(BIN)/python -m benchmarks.precision.run --limit 60
+
+# Weight of the page of a fit, and how soon it can be worked with, in headless Chromium; a minute, nothing else running.
+bench-report: $(READY)
+	$(PIP) -e '.[browser]'
+	$(BIN)/python -m benchmarks.report.run
 
 # The solver from rows up to 100,000 columns: seconds, memory, proved gap; about an hour on two quiet cores.
 bench-scale: $(READY)

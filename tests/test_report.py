@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from markupsafe import escape as markup
 
 from precisionnet import report
 from precisionnet.datasets import Dataset
@@ -90,7 +91,7 @@ def test_page_is_well_formed_and_needs_no_network(page):
 def test_page_shows_everything(result, page):
     assert page.count("<svg") == (10 if result.task == "regression" else 11)
     for word in (
-        *(question for _, question in QUESTIONS),
+        *(str(markup(question)) for _, question in QUESTIONS),
         "Edge table",
         "Spectrum",
         "Frequency responses",

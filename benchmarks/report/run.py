@@ -1,7 +1,7 @@
 """Measure the page of a fit in headless Chromium: its weight, and the time until its graph can be worked with.
 
-The time is the browser's own, from the start of the navigation until the last script has run: the explorer is then ready.
-A page is loaded five times by one browser, and the median is kept. Run with nothing else running:
+The time is the browser's own, from the start of the navigation until the last script has run: the explorer is then
+ready. A page is loaded five times by one browser, and the median is kept. Run with nothing else running:
 
     python -m benchmarks.report.run
 """

@@ -6,12 +6,14 @@ import ast
 import re
 import subprocess
 import sys
+import webbrowser
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from precisionnet import PNNRegressor, load
+from precisionnet.cli.pages import open_page
 
 QUICK = ("--max-epochs", "2", "--n-members", "2")
 SEVERAL = ("--max-epochs", "2")
@@ -194,3 +196,40 @@ def test_a_command_without_arguments_shows_its_help(command):
     done = CliRunner().invoke(app, command)
     assert "\\n" not in done.output
     assert done.output.count("\n") > 5
+
+
+def test_the_page_is_shown_where_there_is_a_browser(precisionnet, table, tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: shown.append(address) or True)
+    arguments = ("fit", table, "--target", "age", "--id", "who", "--out", tmp_path / "out", "--open", *SEVERAL)
+    done = precisionnet(*arguments)
+    assert done.code == 0, done.err
+    assert shown == [(tmp_path / "out" / "report.html").as_uri()]
+    assert "browser" not in done.err
+    assert "precisionnetexplain" in re.sub(r"\s", "", done.out)
+    assert "--idwho:" in re.sub(r"\s", "", done.out)
+    (tmp_path / "out" / "figures" / "mine.txt").write_text("not to be lost")
+    again = precisionnet(*arguments)
+    assert again.code == 2
+    assert (tmp_path / "out" / "figures" / "mine.txt").exists()
+
+
+@pytest.mark.parametrize("problem", [webbrowser.Error("none"), OSError("none"), None])
+def test_no_browser_is_no_failure(problem, monkeypatch, tmp_path, capsys):
+    def no_browser(address):
+        if problem is None:
+            return False
+        raise problem
+
+    monkeypatch.setattr(webbrowser, "open", no_browser)
+    assert open_page(tmp_path / "page.html") is False
+
+
+def test_help_has_the_common_options_first(precisionnet):
+    text = precisionnet("fit", "--help").out
+    titles = ("Common options:", "How the table is read:", "Expert options")
+    common, reading, expert = (text.index(title) for title in titles)
+    assert common < text.index("--target") < text.index("--open") < reading < text.index("--duplicates") < expert
+    assert expert < text.index("--l1-scale")
+    assert max(map(len, text.splitlines())) <= 80
+    assert "Common options" not in precisionnet("show", "--help").out

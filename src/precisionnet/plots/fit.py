@@ -159,12 +159,13 @@ def calibration_figure(stated: Sequence[float], found: Sequence[Whisker], x_labe
             capsize=3,
             label="found, 95 % interval",
         )
-    low = max(0.0, float(min([*stated, *value, 0.45])) - 0.05) if len(drawn) else 0.0
+    ends = [*stated, *(float(end) for one in drawn for end in one[1:] if np.isfinite(end))]
+    low, high = (max(0.0, min(ends) - 0.04), min(1.02, max(ends) + 0.04)) if ends else (0.0, 1.02)
     axes.set(
         xlabel=short(x_label, LONGEST_LABEL),
         ylabel=short(y_label, LONGEST_LABEL),
-        xlim=(low, 1.02),
-        ylim=(low, 1.02),
+        xlim=(low, high),
+        ylim=(low, high),
         aspect="equal",
     )
     axes.legend(loc="upper left", handlelength=1.6)

@@ -71,9 +71,11 @@
     const valueOf = e => about.sign(state.graph, e) === "plain" ? d3.format(".3~r")(Math.abs(state.graph.v[e])) : signed(state.graph.v[e]);
 
     function nodeLine(one) {
-      const count = partners(one).length, edges = count + (count === 1 ? " edge shown" : " edges shown");
+      const { graph } = state, count = partners(one).length;
+      const all = d3.range(graph.v.length).filter(e => graph.i[e] === one || graph.j[e] === one).length;
+      const edges = `${count} of ${all} ${all === 1 ? "edge" : "edges"} shown${count < all ? "; a smaller size shows more" : ""}`;
       const value = about.nodeValues && about.nodeValues[one];
-      return value === null || value === undefined ? edges : `${edges}; ${about.nodeLabel}: ${signed(value)}`;
+      return value === null || value === undefined ? edges : `${edges}. ${about.nodeLabel[0].toUpperCase()}${about.nodeLabel.slice(1)}: ${signed(value)}`;
     }
 
     function edgeLines(e) {
