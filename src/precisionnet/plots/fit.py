@@ -52,7 +52,7 @@ def score_intervals(rows: Sequence[Whisker], label: str, own: str = "", referenc
     >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
     ['joint', 'ridge']
     """
-    figure, (axes,) = new_figure(7.6, 1.0 + 0.34 * max(len(rows), 1))
+    figure, (axes,) = new_figure(6.0, 1.0 + 0.36 * max(len(rows), 1))
     drawn = [Whisker(*row) for row in rows]
     if reference is not None:
         axes.axvline(reference, color=MUTED, linewidth=1, linestyle="--")
