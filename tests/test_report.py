@@ -335,3 +335,10 @@ def test_two_columns_still_make_a_page(gaussian):
     Balanced().feed(page)
     assert ("There are no edges" in page) == (len(result.model.to_edge_frame()) == 0)
     assert "What do I write in my paper?" in page
+
+
+def test_the_measured_page_is_light_and_soon_ready():
+    """What docs/report.md refers to, as ``make bench-report`` measured it."""
+    rows = pd.read_csv(Path(__file__).parents[1] / "results" / "report.csv").set_index("n_columns")
+    assert (rows["page_bytes"] < 4_000_000).all()
+    assert rows.loc[148, "ready_ms_median"] < 1000

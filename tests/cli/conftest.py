@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from precisionnet.cli import console
 from precisionnet.cli.app import app
 from tests.cheap import cheap_baselines, two_folds
-from tests.pictures import blank_pictures, with_pictures
+from tests.pictures import blank_pictures, with_files, with_pictures
 
-__all__ = ["blank_pictures", "cheap_baselines", "two_folds", "with_pictures"]
+__all__ = ["blank_pictures", "cheap_baselines", "two_folds", "with_files", "with_pictures"]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from precisionnet.cli import console
 from precisionnet.errors import did_you_mean, printable, shown, some
 from precisionnet.report.interactive import scripts
 
+FIGURES = ("scores", "outcome", "effects", "graph", "heat_map", "error_by_target", "calibration")
 QUICK = ("--max-epochs", "1", "--n-members", "2")
 LONG = "q" * 10_000
 COLUMNS = [
@@ -93,7 +94,7 @@ def is_safe(report) -> bool:
     )
 
 
-def test_the_whole_path_with_hostile_columns(precisionnet, hostile, tmp_path, with_pictures):
+def test_the_whole_path_with_hostile_columns(precisionnet, hostile, tmp_path, with_pictures, with_files):
     folder = tmp_path / "in"
     folder.mkdir()
     path = folder / "<svg onload=alert(4)>\x1b[31m\n.csv"
@@ -111,6 +112,8 @@ def test_the_whole_path_with_hostile_columns(precisionnet, hostile, tmp_path, wi
         "report.html",
     ]
     assert list(folder.iterdir()) == [path]
+    figures = {path.name for path in (tmp_path / "out" / "figures").iterdir()}
+    assert figures == {f"{name}.{ending}" for name in FIGURES for ending in ("svg", "png", "pdf")}
     written = pd.read_csv(tmp_path / "out" / "predictions.csv")
     assert set(written.iloc[:, 0]) <= set(hostile[ID])  # data goes back as it came
 
