@@ -245,6 +245,8 @@ def test_five_thousand_columns_still_open_and_have_names(browser, tmp_path):
     press(browser, ".explorer input[type=search]", "column_4321", keys.ENTER)
     assert of(browser, "return root.querySelector('.about h4').textContent") == "column_4321"
     assert of(browser, "return root.querySelectorAll('.node').length") <= 200
-    assert "strongest 10,000" in of(browser, "return root.querySelector('.count').textContent")
+    said = of(browser, "return root.querySelector('.count').textContent")
+    assert "strongest 10,000" in said
+    assert "of 5,000 columns" in said
     told = json.loads(of(browser, "return document.getElementById(root.dataset.source).textContent"))
     assert len(told["names"]) == 5_000

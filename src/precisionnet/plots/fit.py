@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from precisionnet.plots.evidence import bars_height
 from precisionnet.plots.style import MAIN, MUTED, SECOND, new_figure, short
+from precisionnet.types import FloatArray
 
 LONGEST_LABEL = 70
 """Letters of an axis' label, which may hold a name from a table."""
@@ -100,20 +102,7 @@ def error_by_target(y: Any, predicted: Any, parts: Sequence[Whisker], centres: S
     some = _evenly(len(y))
     axes.axhline(0.0, color=MUTED, linewidth=1, linestyle="--")
     axes.scatter(y[some], (predicted - y)[some], s=14, color=MAIN, alpha=0.35, linewidth=0, label="a row")
-    drawn = [Whisker(*part) for part in parts]
-    value = np.array([part.value for part in drawn])
-    reach = np.nan_to_num(np.array([[part.value - part.low, part.high - part.value] for part in drawn]).T)
-    if len(drawn):
-        axes.errorbar(
-            np.asarray(centres, dtype=float),
-            value,
-            yerr=np.maximum(reach, 0.0),
-            fmt="o-",
-            color=SECOND,
-            capsize=3,
-            linewidth=1.8,
-            label="mean of a fifth of the rows, 95 % interval",
-        )
+    _draw_whiskers(axes, centres, parts, SECOND, "mean of a fifth of the rows, 95 % interval")
     axes.set(xlabel=f"true {short(target)}", ylabel=f"error: predicted − true {short(target, 18)}")
     axes.legend(loc="best", handlelength=1.4)
     return figure
@@ -145,21 +134,9 @@ def calibration_figure(stated: Sequence[float], found: Sequence[Whisker], x_labe
     'stated'
     """
     figure, (axes,) = new_figure(4.6, 4.4)
-    drawn = [Whisker(*one) for one in found]
     axes.plot([0, 1], [0, 1], color=MUTED, linewidth=1, linestyle="--", label="as stated")
-    value = np.array([one.value for one in drawn])
-    reach = np.nan_to_num(np.array([[one.value - one.low, one.high - one.value] for one in drawn]).T)
-    if len(drawn):
-        axes.errorbar(
-            np.asarray(stated, dtype=float),
-            value,
-            yerr=np.maximum(reach, 0.0),
-            fmt="o-",
-            color=MAIN,
-            capsize=3,
-            label="found, 95 % interval",
-        )
-    ends = [*stated, *(float(end) for one in drawn for end in one[1:] if np.isfinite(end))]
+    _draw_whiskers(axes, stated, found, MAIN, "found, 95 % interval")
+    ends = [*stated, *(float(end) for one in found for end in one[1:] if np.isfinite(end))]
     low, high = (max(0.0, min(ends) - 0.04), min(1.02, max(ends) + 0.04)) if ends else (0.0, 1.02)
     axes.set(
         xlabel=short(x_label, LONGEST_LABEL),
@@ -201,6 +178,15 @@ def effect_bars(model: Any, evidence: Any = None) -> Figure:
     model.plot.nodes(evidence=evidence, ax=axes)
     axes.set_title("")
     return figure
+
+
+def _draw_whiskers(axes: Axes, x: Sequence[float], rows: Sequence[Whisker], color: str, label: str) -> None:
+    """Draw numbers with their intervals against ``x``; without an interval where there is none."""
+    if len(rows) == 0:
+        return
+    value, low, high = (np.array([row[part] for row in rows], dtype=float) for part in (1, 2, 3))
+    reach: FloatArray = np.maximum(np.nan_to_num(np.vstack([value - low, high - value])), 0.0)
+    axes.errorbar(x, value, yerr=reach, fmt="o-", color=color, capsize=3, linewidth=1.8, label=label)
 
 
 def _evenly(n: int) -> Any:

@@ -155,6 +155,8 @@
       root.dataset.shown = state.shown.length;
       find(".strength-said").textContent = `${d3.format(".2~r")(state.least)} or more`;
       circle.draw(graph, state.shown, state.kept);
+      const round = circle.nodes().length;
+      if (round < about.n) counted.append(` The circle has ${round} of ${d3.format(",")(about.n)} columns, those of the strongest edges.`);
       matrix.draw(graph, state.shown);
       describe();
       mark();
