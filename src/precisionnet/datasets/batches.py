@@ -110,7 +110,7 @@ def _parquet(path: Path, columns: Sequence[str] | None, drop: Sequence[str]) -> 
     names = _choose(path, schema.names, columns, drop, [name for name in schema.names if name not in index])
     for name in names:
         kind = schema.field(name).type
-        if not (_is_number(kind) or pa.types.is_null(kind)):
+        if not (is_number(kind) or pa.types.is_null(kind)):
             text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
             raise InputError(
                 f"Column {shown(name)} of table {str(path)!r} holds {'text' if text else str(kind)}, not numbers: "
@@ -174,7 +174,7 @@ def _frames(path: Path, names: list[str], stream: Stream, batch_rows: int, missi
             while taken < arrived.num_rows:
                 n = min(batch_rows - filled, arrived.num_rows - taken)
                 for values, column in zip(block, arrived.columns, strict=True):
-                    values[filled : filled + n] = _as_floats(column.slice(taken, n))
+                    values[filled : filled + n] = as_floats(column.slice(taken, n))
                 taken, filled = taken + n, filled + n
                 if filled == batch_rows:
                     yield _frame(path, names, block, first, missing)
@@ -206,13 +206,15 @@ def _frame(path: Path, names: list[str], block: FloatArray, first: int, missing:
     return pd.DataFrame(block.T, index=rows, columns=names, copy=False)
 
 
-def _as_floats(column: pa.Array) -> Any:
+def as_floats(column: pa.Array) -> Any:
+    """Return a column of numbers as a float64 array, NaN where there is none."""
     if not pa.types.is_float64(column.type):
         column = column.cast(pa.float64(), safe=False)
     return column.to_numpy(zero_copy_only=False)
 
 
-def _is_number(kind: pa.DataType) -> bool:
+def is_number(kind: pa.DataType) -> bool:
+    """Whether cells of a type become float64."""
     types = pa.types
     return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)
 

@@ -17,6 +17,7 @@ from precisionnet.estimators.attributes import FittedAttributes
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.networks import NetworkFactory
 from precisionnet.estimators.preparation import TrainingData, prepare
+from precisionnet.estimators.table_fits import TableFits
 from precisionnet.estimators.training import TrainingRun, train
 from precisionnet.joint import Callback, GlassoCache, HistoryRow
 from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter, Settings, settings_of
@@ -26,7 +27,7 @@ from precisionnet.types import TaskName
 Kind = TypeVar("Kind", bound=type)
 
 
-class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
+class BasePNN(FittedAttributes, TableFits, BaseEstimator):  # type: ignore[misc]
     """A Precision Neural Network as a scikit-learn estimator; subclasses say what is predicted."""
 
     _task: ClassVar[TaskName]
@@ -256,7 +257,17 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
     def _prepared(
         self, X: Any, y: Any, sample_weight: Any, **rows: Any
     ) -> tuple[Settings, TrainingData, list[Callback]]:
-        """Check every parameter, those that are no settings one by one, and prepare the rows."""
+        """Check every parameter and prepare the rows."""
+        settings, callbacks = self._checked()
+        fraction = settings.validation_fraction
+        if rows["X_val"] is not None and fraction != BY_NAME["validation_fraction"].of(settings.recipe):
+            raise InputError(f"validation_fraction={fraction:g} has no effect where X_val is given: leave one out.")
+        with limited_threads(1):
+            data = prepare(self, self._task, settings, X, y, sample_weight, random_state=self.random_state, **rows)
+        return settings, data, callbacks
+
+    def _checked(self) -> tuple[Settings, list[Callback]]:
+        """Check every parameter, those that are no settings one by one; return the settings and what follows epochs."""
         settings = self.settings
         if self.network is not None and (not callable(self.network) or isinstance(self.network, nn.Module)):
             raise InputError(
@@ -277,12 +288,7 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         wrong = [callback for callback in callbacks if not callable(callback)]
         if wrong:
             raise InputError(f"callbacks must be functions of one argument, the epoch's row, got {wrong[0]!r}.")
-        fraction = settings.validation_fraction
-        if rows["X_val"] is not None and fraction != BY_NAME["validation_fraction"].of(settings.recipe):
-            raise InputError(f"validation_fraction={fraction:g} has no effect where X_val is given: leave one out.")
-        with limited_threads(1):
-            data = prepare(self, self._task, settings, X, y, sample_weight, random_state=self.random_state, **rows)
-        return settings, data, [*callbacks, _print_row] if verbose else callbacks
+        return settings, [*callbacks, _print_row] if verbose else callbacks
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

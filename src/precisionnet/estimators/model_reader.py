@@ -114,7 +114,7 @@ class _Reader:
             center=self._floats("center", (n,)),
             task_nodes=self._floats("task_nodes", (n,)),
             task_graph=self._task_graph(),
-            out_of_fold=self._out_of_fold(target, n_rows["training"]),
+            out_of_fold=self._out_of_fold(target),
             calibration=self._calibration(),
             reference=self._reference(),
             folds=self._folds(n_rows["training"]),
@@ -239,9 +239,8 @@ class _Reader:
         require(counted, "the history is not counted by epochs")
         return table.astype(dict.fromkeys(COUNTED_IN_HISTORY, np.int64))
 
-    def _out_of_fold(self, target: Target, n_training: int) -> OutOfFold:
+    def _out_of_fold(self, target: Target) -> OutOfFold:
         row_ids = ids_in(self._document["row_ids"], self._tensors.pop("row_ids").numpy())
-        require(len(row_ids) >= n_training, "there are fewer row ids than training rows")
         number = isinstance(target, NumberTarget)
         shape = (len(row_ids),) if number else (len(row_ids), target.n_outputs)
         prediction = self._take("out_of_fold", torch.float64, shape)

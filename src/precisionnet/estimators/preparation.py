@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,7 @@ from precisionnet.estimators.targets import (
     ClassTarget,
     NumberTarget,
     Target,
+    all_classes,
     class_numbers,
     classes_of,
     learns_logarithm,
@@ -45,12 +46,44 @@ from precisionnet.parameters import Settings
 from precisionnet.precision import sample_covariance
 from precisionnet.preprocessing.table_columns import needs_encoder
 from precisionnet.preprocessing.table_encoder import TableEncoder, encoder_for
-from precisionnet.types import FloatArray, IndexArray, TaskName
+from precisionnet.types import BoolArray, FloatArray, IndexArray, TaskName
+
+if TYPE_CHECKING:
+    from precisionnet.estimators.windows import TableWindows  # which reads files: only large tables need it
 
 SKEWED = 1.0
 """Skewness of a target from which on its logarithm is tried."""
 BETTER_BY = 0.05
 """Share of the error that it has to save: networks bend by themselves, and gain less by it than linear ones do."""
+
+
+@dataclass(frozen=True)
+class WholeTable:
+    """What is known of all rows where ``TrainingData.training`` has only some of them.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_features,)
+        Of the features.
+    weight : float
+        Sum of the weights.
+    target_range : ndarray of shape (2,)
+        The least and the largest target; of classes without meaning.
+    folds : tuple of ndarray
+        Rows of ``training`` in each fold.
+    windows : TableWindows or None
+        What networks learn from; None where that is ``training``.
+    """
+
+    mean: FloatArray
+    weight: float
+    target_range: FloatArray
+    folds: tuple[IndexArray, ...]
+    windows: TableWindows | None = None
+
+    def learned_windows(self, target: Target) -> TableWindows | None:
+        """Return the windows with the target as networks learn it."""
+        return None if self.windows is None else self.windows.learning(target)
 
 
 @dataclass(frozen=True)
@@ -81,6 +114,24 @@ class TrainingData:
     """Generator of the fit, with the draws of the split behind it."""
     encoder: TableEncoder | None
     """What makes nodes of the table's columns; None where each column is a node."""
+    whole: WholeTable | None = None
+    """Where ``training`` is a sample of a larger table, or came after other rows."""
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights of all rows to learn from."""
+        return float(self.training.weight.sum()) if self.whole is None else self.whole.weight
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean of all rows to learn from."""
+        rows = self.training
+        return np.average(rows.X, axis=0, weights=rows.weight) if self.whole is None else self.whole.mean
+
+    @property
+    def targets(self) -> FloatArray:
+        """Targets that are known: of the rows, and the least and largest of all others."""
+        return self.training.y if self.whole is None else np.concatenate([self.training.y, self.whole.target_range])
 
 
 def prepare(
@@ -95,8 +146,12 @@ def prepare(
     y_val: Any = None,
     groups: Any = None,
     random_state: Any = None,
+    classes: Any = None,
 ) -> TrainingData:
-    """Check, order, split and scale what was given to ``fit``; ``estimator`` only tells its tags."""
+    """Check, order, split and scale what was given to ``fit``; ``estimator`` only tells its tags.
+
+    ``classes`` are all labels that there are, where the rows may not have all of them.
+    """
     if (X_val is None) != (y_val is None):
         raise InputError("X_val and y_val belong together: give both, or neither.")
     target_name = str(y.name) if isinstance(y, pd.Series) and y.name is not None else None
@@ -110,7 +165,8 @@ def prepare(
     notes = type(type(estimator).__name__, (BaseEstimator,), {"__sklearn_tags__": lambda _: tags})()
     values, labels = _checked(notes, X, y, task, settings, reset=True)
     weight = np.ones(len(values)) if sample_weight is None else _checked_weight(sample_weight, values)
-    classes = classes_of(labels, weight) if task == "classification" else None
+    if task == "classification":
+        classes = classes_of(labels, weight) if classes is None else all_classes(labels, weight, classes)
     encoded = labels if classes is None else class_numbers(labels, classes, weight)
     owners = None if groups is None else group_codes(groups, len(values))
     table, places = canonical(values, encoded, weight, owners)
@@ -197,7 +253,7 @@ def learned_target(
         return target
     if before is not None:
         return NumberTarget.of(rows.y, rows.weight, settings, logarithm=learns_logarithm(before))
-    known = rows.y if data.validation is None else np.concatenate([rows.y, data.validation.y])
+    known = data.targets if data.validation is None else np.concatenate([rows.y, data.validation.y])
     if not any(map(len, folds)) or known.min() <= 0.0 or _skewness(rows.y, rows.weight) < SKEWED:
         return target
     other = NumberTarget.of(rows.y, rows.weight, settings, logarithm=True)
@@ -272,12 +328,20 @@ def _checked_weight(sample_weight: Any, X: FloatArray) -> FloatArray:
 
 def _covariance(training: Table, scaler: Scaler, names: list[str], settings: Settings) -> FloatArray:
     emp_cov = sample_covariance(scaler.transform(training.X), training.weight)
+    constant = moments(training.X, training.weight)[2]
+    return usable_covariance(emp_cov, constant, len(training), names, settings)
+
+
+def usable_covariance(
+    emp_cov: FloatArray, is_constant: BoolArray, n_rows: int, names: list[str], settings: Settings
+) -> FloatArray:
+    """Return the covariance of scaled rows with variances for constant columns; warn of what makes a poor graph."""
     # A constant column has no variance, or rounding's: as a node of ordinary variance it stays without edges.
-    constant = np.flatnonzero(moments(training.X, training.weight)[2])
+    emp_cov, constant = emp_cov.copy(), np.flatnonzero(is_constant)
     others = np.delete(np.diag(emp_cov), constant)
     emp_cov[constant] = emp_cov[:, constant] = 0.0
     emp_cov[constant, constant] = others.mean() if len(others) else 1.0
-    warn_about_columns(emp_cov, constant, names, len(training))
+    warn_about_columns(emp_cov, constant, names, n_rows)
     if not settings.standardize:
         warn_about_scale(emp_cov)
     return emp_cov

@@ -52,7 +52,7 @@ class Reference:
 def reference_of(data: TrainingData) -> Reference:
     """Measure the distances of training rows, each to rows of other folds."""
     nodes, n = compared_nodes(data.encoder, data.training.X.shape[1]), len(data.training)
-    y = data.training.y
+    y = data.targets
     limits = (float(y.min()), float(y.max())) if isinstance(data.target, NumberTarget) else None
     folds = left_out_rows(data.training, N_FOLDS, None, np.random.RandomState(0), N_FOLDS)
     known = np.concatenate(folds)

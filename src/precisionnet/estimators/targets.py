@@ -154,6 +154,21 @@ def classes_of(y: Any, weight: FloatArray) -> Any:
     return classes
 
 
+def all_classes(y: Any, weight: FloatArray, classes: Any) -> Any:
+    """Return the labels that are said to be all there are, sorted; others in the rows are refused."""
+    check_classification_targets(y)
+    known = np.unique(np.asarray(classes))
+    if known.ndim != 1 or len(known) < 2:
+        raise InputError("classes must list all labels of the target, at least two.")
+    unknown = sorted(set(np.asarray(y)[(weight > 0) & ~np.isin(y, known)].tolist()), key=str)
+    if unknown:
+        raise InputError(
+            f"The target holds label {some(unknown)}, which is not one of the {len(known)} classes of the first call: "
+            "name all labels with classes= in the first call, or leave those rows out."
+        )
+    return known
+
+
 def class_numbers(y: Any, classes: Any, weight: FloatArray | None = None) -> FloatArray:
     """Return each label's number; a label that is none of ``classes`` is refused, unless its row has no weight."""
     known = np.isin(y, classes) if weight is None else np.isin(y, classes) | (weight == 0)

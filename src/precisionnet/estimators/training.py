@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 import torch
+from torch import nn
 
 from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.combination import ALL_ROWS, kept_members, weights_by_fold
@@ -96,9 +97,9 @@ class TrainingRun:
         self._roster = settings.members(settings.n_folds(len(data.training)))
         """Kind and fold of the networks that are trained."""
         if resume is not None and known is not None:
-            self._same_rows = resume.rows_hash == data.training.hash()
+            self._same_rows = data.whole is not None or resume.rows_hash == data.training.hash()
             self._roster = [one for one in settings.members(len(resume.folds)) if one[0].name in resume.member_kinds]
-            self._weights_before = {} if self._same_rows else resume.kind_weights
+            self._weights_before = {} if self._same_rows and data.whole is None else resume.kind_weights
         else:
             resume = None
         self._folds = self._deal_folds(data, resume) if settings.recipe == "standard" else ()
@@ -210,9 +211,10 @@ class TrainingRun:
             ),
             task_loss=data.target.task_loss,
             metric=data.target.metric,
-            graph=GraphTerms.of(settings, data.emp_cov, float(data.training.weight.sum())),
+            graph=GraphTerms.of(settings, data.emp_cov, data.weight),
             l2_penalty=settings.l2_penalty,
             scale_shift=settings.scale_shift,
+            windows=None if data.whole is None else data.whole.learned_windows(data.target),
         )
 
     def _tensors(self, table: Table) -> TensorRows:
@@ -228,6 +230,8 @@ class TrainingRun:
     def _deal_folds(self, data: TrainingData, resume: Fitted | None) -> tuple[IndexArray, ...]:
         """Return the rows of each fold; the same as before where training goes on with the same rows."""
         settings = self._settings
+        if data.whole is not None:
+            return data.whole.folds
         if settings.n_members == 1 and data.validation is not None:
             return (np.array([], dtype=np.intp),)
         if resume is not None and self._same_rows:
@@ -252,7 +256,7 @@ class TrainingRun:
                 left_out = self._folds[fold]
                 rows = np.setdiff1d(np.arange(n_rows), left_out)
                 made = network.to(self._device, self._dtype)
-                shares = kind.noise, kind.batch
+                shares = kind.noise, kind.batch, fold
                 members.append(Member(made, kind.name, first_row + rows, first_row + left_out, int(order), *shares))
         return members
 
@@ -286,8 +290,7 @@ class TrainingRun:
         on_theta = settings.sparse and settings.recipe == "paper"
         matrices = kept.theta if on_theta else kept.theta_task
         if settings.readout == "several" and any(map(len, self._folds)):
-            rows = data.training
-            linear = linear_members(data.scaler.transform(rows.X), rows.y, rows.weight, self._folds, data.target)
+            linear = self._linear(data)
             folds = [*range(len(linear) - 1), ALL_ROWS][: len(linear)]
             roster += [(kind, fold) for kind in SEVERAL if kind.linear for fold in folds]
             networks += linear
@@ -316,7 +319,7 @@ class TrainingRun:
             spectral_bound=self._graph.spectral_bound,
             history=pd.DataFrame(trained.history).astype({"epoch": int, "n_zeros": int}),
             best_epoch=kept.epoch,
-            center=data.scaler.transform(np.average(data.training.X, axis=0, weights=data.training.weight)),
+            center=data.scaler.transform(data.mean),
             task_nodes=np.zeros(len(trained.theta)),
             task_graph=np.zeros_like(trained.theta),
             out_of_fold=OutOfFold(data.row_ids, np.empty(0), np.empty(0, dtype=np.intp), {}),
@@ -326,6 +329,10 @@ class TrainingRun:
             # Where members have learned from rows that they leave out now, no later fit may take these folds for clean.
             rows_hash=data.training.hash() if self._same_rows else hashlib.sha256(b"learned from before").hexdigest(),
         )
+
+    def _linear(self, data: TrainingData) -> list[nn.Module]:
+        rows = data.training
+        return linear_members(data.scaler.transform(rows.X), rows.y, rows.weight, self._folds, data.target)
 
     def _weighed(self, fitted: Fitted) -> Fitted:
         """Weigh the kinds by what they lose on rows that they left out, drop those that do not help, keep the errors.
@@ -350,7 +357,7 @@ class TrainingRun:
             fitted = kept_members(fitted, weights, fold_weights)
         meaning, calibration = target.meaning(output), None
         if isinstance(target, NumberTarget) and len(rows):
-            targets = np.concatenate([data.training.y, rows.y])
+            targets = np.concatenate([data.targets, rows.y])
             n_folds = max(len(self._folds), 1)
             calibration = calibrate(fold, rows.y, meaning, rows.weight, rows.X, n_folds, targets)
         known = np.full((data.places.max() + 2, *meaning.shape[1:]), np.nan)  # the last one is for a place of -1

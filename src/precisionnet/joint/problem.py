@@ -15,7 +15,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
@@ -31,7 +31,7 @@ from precisionnet.precision import (
     sample_precision,
     spectral_bound,
 )
-from precisionnet.types import BoolArray, FloatArray, MethodName
+from precisionnet.types import BoolArray, FloatArray, IndexArray, MethodName
 
 TaskLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(network output, target, sample weight) -> weighted mean loss over the rows; of each member, where several come."""
@@ -71,6 +71,14 @@ class TensorRows:
     def __getitem__(self, index: Tensor) -> TensorRows:
         row = index if len(self.y) == len(self.x) else index % len(self.x)
         return TensorRows(self.x[row], self.y[index], self.weight[row])
+
+
+class RowWindows(Protocol):
+    """Rows of a table that does not fit into memory: each epoch has a window of them."""
+
+    def of_epoch(self, epoch: int) -> tuple[TensorRows, IndexArray]:
+        """Return the epoch's rows, and the fold of each."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -152,6 +160,8 @@ class JointProblem:
     graph: GraphTerms
     l2_penalty: float
     scale_shift: bool
+    windows: RowWindows | None = None
+    """What networks learn from, where that is not ``rows``, a sample that they are judged on."""
 
     def shift(self, matrix: Tensor) -> Tensor:
         """Return what the network runs on: ``matrix``, scaled, in the network's arithmetic and on its device."""

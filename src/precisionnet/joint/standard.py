@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,8 @@ class Member:
     """Share of the plan's noise; the same for all members of a kind."""
     batch: int = 1
     """Rows of its gradient steps, as a multiple of the plan's; the same for all members of a kind."""
+    fold: int = 0
+    """What it leaves out of every window of rows."""
 
 
 @dataclass(frozen=True)
@@ -139,13 +141,17 @@ class MemberStack:
         self._left_out = [torch.from_numpy(one.left_out) for one in members]
         self.left_out_weight = sum(float(problem.rows[rows].weight.sum()) for rows in self._left_out)
         """Sum of the weights of the rows that members left out."""
-        fewest = min(len(one.rows) for one in members)
-        self._batch = min(members[0].batch * plan.batch_size, fewest, max(SMALLEST_BATCH, fewest // FEWEST_BATCHES))
-        self._batches = max(FEWEST_BATCHES, fewest // self._batch)
+        self._folds, self._largest_batch = [one.fold for one in members], members[0].batch * plan.batch_size
+        self._cut_batches()
         self.work = self.n_members * len(list(self.network.modules()))
         """A rough measure of what an epoch costs, beside those of other stacks."""
         tensors = self.network.state_dict().values()
         self.state_bytes = 2 * self.matrices.theta.nbytes + sum(t.numel() * t.element_size() for t in tensors)
+
+    def _cut_batches(self) -> None:
+        fewest = min(len(rows) for rows in self._rows)
+        self._batch = min(self._largest_batch, fewest, max(SMALLEST_BATCH, fewest // FEWEST_BATCHES))
+        self._batches = max(FEWEST_BATCHES, fewest // self._batch)
 
     def resume(self, theta: FloatArray, theta_task: FloatArray, networks: Sequence[Tensors]) -> None:
         """Go on from what members of the same shape came to."""
@@ -156,7 +162,7 @@ class MemberStack:
         """Take every member once over its rows."""
         solve = epoch > 1 and (epoch - 1) % plan.theta_every == 0
         self.matrices.begin((epoch - 1) / plan.max_epochs, solve=solve)
-        train_loss, train_metric = self._pass_over_rows(problem, plan, epoch)
+        train_loss, train_metric = self._pass_over_rows(self._in_window(problem, epoch), plan, epoch)
         theta, theta_task = self.matrices.snapshot()
         networks = self.network.member_states()
         held_loss, held_metric, outputs = self._held_out_scores(problem, validation, theta_task)
@@ -175,6 +181,15 @@ class MemberStack:
             "eigenvalue_max": float(eigenvalues.max()),
         }
         return StackEpoch(theta, theta_task, networks, row, outputs)
+
+    def _in_window(self, problem: JointProblem, epoch: int) -> JointProblem:
+        """Return the problem with the rows of this epoch's window, where the table is larger than one."""
+        if problem.windows is None:
+            return problem
+        rows, fold = problem.windows.of_epoch(epoch)
+        self._rows = [torch.from_numpy(np.flatnonzero(fold != own)) for own in self._folds]
+        self._cut_batches()
+        return replace(problem, rows=rows)
 
     def _pass_over_rows(self, problem: JointProblem, plan: Plan, epoch: int) -> tuple[float, float]:
         """Return the mean loss and metric of the batches as they were seen."""

@@ -175,7 +175,7 @@ def _of_moments(moments: StreamingMoments, assume_centered: bool, names: Sequenc
     location = np.zeros(len(moments.mean)) if assume_centered else moments.mean
     emp_cov = moments.second_moment if assume_centered else moments.covariance
     refuse_constant(location, np.diag(emp_cov), names)
-    return CovarianceEstimate(location, emp_cov, moments.n, moments=moments)
+    return CovarianceEstimate(location, emp_cov, int(moments.n), moments=moments)
 
 
 def _in_units(emp_cov: FloatArray, scale_free: bool) -> tuple[FloatArray, FloatArray]:

@@ -4,8 +4,8 @@ r"""Mean and covariance of rows that arrive in batches (Chan, Golub and LeVeque 
     mean    = mean_a + delta n_b / n
     scatter = scatter_a + scatter_b + delta delta' n_a n_b / n        with scatter = sum_t (x_t - mean)(x_t - mean)'
 
-Regime: any number of batches of any size. The merge is exact algebra, so that the order and the sizes of the batches
-leave only rounding behind. How this differs from the textbook: means are kept relative to that of the first batch, so
+Regime: any number of batches of any size, here or on other machines (``merge``). The merge is exact algebra, so that the
+order and the sizes of the batches leave only rounding behind. A row of weight w counts w times: n is the sum of weights. How this differs from the textbook: means are kept relative to that of the first batch, so
 that columns far from zero (1e8 with a spread of 1) lose no digits in delta.
 """
 
@@ -26,8 +26,8 @@ class StreamingMoments:
 
     Parameters
     ----------
-    n : int
-        Number of rows.
+    n : int or float
+        Number of rows; the sum of their weights where they have any.
     origin : ndarray of shape (n_features,)
         Mean of the first batch.
     offset : ndarray of shape (n_features,)
@@ -47,7 +47,7 @@ class StreamingMoments:
     True
     """
 
-    n: int
+    n: float
     origin: FloatArray
     offset: FloatArray
     scatter: FloatArray
@@ -69,13 +69,15 @@ class StreamingMoments:
         zeros = np.zeros(n_features)
         return cls(0, zeros, zeros, np.zeros((n_features, n_features)))
 
-    def update(self, X: FloatArray) -> StreamingMoments:
+    def update(self, X: FloatArray, weight: FloatArray | None = None) -> StreamingMoments:
         """Take in another batch.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Complete rows, any number of them.
+        weight : ndarray of shape (n_samples,), optional
+            How often each row counts, above zero; once if not given.
 
         Returns
         -------
@@ -87,20 +89,44 @@ class StreamingMoments:
             raise InputError(f"a batch has shape {X.shape}: it must have {len(self.offset)} columns, as the others.")
         if len(X) == 0:
             return self
-        origin = X.mean(axis=0) if self.n == 0 else self.origin
+        n_new: float = len(X) if weight is None else float(weight.sum())
+        origin = _mean(X, weight) if self.n == 0 else self.origin
         shifted = X - origin
-        mean = shifted.mean(axis=0)
+        mean = _mean(shifted, weight)
         shifted -= mean
-        scatter = symmetrize(shifted.T @ shifted)
+        scatter = symmetrize(shifted.T @ (shifted if weight is None else shifted * weight[:, None]))
+        return self._plus(n_new, origin, mean, scatter)
+
+    def merge(self, other: StreamingMoments) -> StreamingMoments:
+        """Take in the moments of other rows.
+
+        Parameters
+        ----------
+        other : StreamingMoments
+            Of the same columns, from this machine or another.
+
+        Returns
+        -------
+        StreamingMoments
+            The moments of the rows of both.
+        """
+        if len(other.offset) != len(self.offset):
+            raise InputError(f"moments of {len(other.offset)} and of {len(self.offset)} columns cannot be merged.")
+        if other.n == 0 or self.n == 0:
+            return self if other.n == 0 else other
+        return self._plus(other.n, self.origin, other.origin - self.origin + other.offset, other.scatter)
+
+    def _plus(self, n_new: float, origin: FloatArray, mean: FloatArray, scatter: FloatArray) -> StreamingMoments:
+        """Add rows with this mean, less ``origin``, and this scatter."""
         if self.n == 0:
-            return StreamingMoments(len(X), origin, mean, scatter)
-        n = self.n + len(X)
+            return StreamingMoments(n_new, origin, mean, scatter)
+        n = self.n + n_new
         delta = mean - self.offset
         return StreamingMoments(
             n,
             origin,
-            self.offset + delta * (len(X) / n),
-            self.scatter + scatter + np.outer(delta, delta) * (self.n * (len(X) / n)),
+            self.offset + delta * (n_new / n),
+            self.scatter + scatter + np.outer(delta, delta) * (self.n * (n_new / n)),
         )
 
     @property
@@ -119,3 +145,7 @@ class StreamingMoments:
     def second_moment(self) -> FloatArray:
         """Mean of ``x x'``: the covariance of rows whose mean is known to be zero."""
         return self.covariance + np.outer(self.mean, self.mean)
+
+
+def _mean(X: FloatArray, weight: FloatArray | None) -> FloatArray:
+    return np.asarray(X.mean(axis=0) if weight is None else weight @ X / weight.sum())

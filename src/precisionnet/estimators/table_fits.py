@@ -1,0 +1,103 @@
+"""``fit_table``: what the regressor and the classifier make of a table that need not fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from precisionnet.estimators.fitted import Fitted
+from precisionnet.estimators.training import train
+from precisionnet.joint import Callback
+from precisionnet.parameters import Settings
+from precisionnet.threads import limited_threads
+from precisionnet.types import TaskName
+
+
+class TableFits:
+    """Mixin of the estimators."""
+
+    _task: ClassVar[TaskName]
+    _fitted: Fitted
+    warm_start: bool
+    n_jobs: int | None
+    network: Any
+    random_state: Any
+
+    def _checked(self) -> tuple[Settings, list[Callback]]:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Fit to rows in memory."""
+        raise NotImplementedError
+
+    def fit_table(
+        self,
+        source: Any,
+        target: str,
+        *,
+        columns: Sequence[str] | None = None,
+        groups: str | None = None,
+        sample_weight: str | None = None,
+        window_rows: int | None = None,
+    ) -> Self:
+        """Learn from a table that need not fit into memory.
+
+        The table is gone over twice: for the moments of all rows, and to deal them at random into windows, which are
+        kept in a folder for temporary files. Each epoch learns from one window, so that time, memory and disk do not
+        grow with the table beyond a few million rows. A table of fewer than two windows is fitted by ``fit``. In a
+        larger one the order of the rows matters, and equal rows are not merged (``docs/large.md``).
+
+        Parameters
+        ----------
+        source : str, Path, pyarrow.dataset.Dataset, Dask DataFrame or re-iterable of batches
+            Path of a parquet or csv file or of a folder of parquet files; or batches (data frames or Arrow record
+            batches) that can be gone over several times, such as a list. All columns are numbers, but for the groups
+            and the labels of a classifier.
+        target : str
+            Column to predict.
+        columns : sequence of str, optional
+            The features; all other columns if not given.
+        groups : str, optional
+            Column that says whose row it is; rows of one group never face each other across a split.
+        sample_weight : str, optional
+            Column that says how often each row counts.
+        window_rows : int, optional
+            Rows of a window: more need more memory and take longer. By default 32,768, and fewer where there are more
+            than 256 columns.
+
+        Returns
+        -------
+        self
+            The fitted estimator. ``oob_row_ids_`` has the numbers of the rows, from 0, that out-of-fold predictions
+            are kept of: a sample of at most 16,384.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from precisionnet import PNNRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> table = pd.DataFrame(rng.normal(size=(600, 4)), columns=list("abcd"))
+        >>> table["y"] = table["a"] - 2 * table["b"]
+        >>> batches = [table.iloc[:400], table.iloc[400:]]
+        >>> model = PNNRegressor(n_members=2, max_epochs=5, random_state=0)
+        >>> model.fit_table(batches, target="y", window_rows=100).n_rows_["training"]
+        600
+        """
+        from precisionnet.datasets.row_source import open_rows
+        from precisionnet.estimators.streaming import prepare_table, refuse_settings, small_table
+        from precisionnet.estimators.windows import scratch_folder, window_size
+
+        self.__dict__.pop("_fitted", None)  # a fit that fails leaves no model, and none of another table
+        settings, callbacks = self._checked()
+        refuse_settings(settings, self.warm_start)
+        rows = open_rows(source, target, self._task, columns=columns, groups=groups, sample_weight=sample_weight)
+        size = window_size(window_rows, len(rows.columns))
+        small = small_table(rows, 2 * size)
+        if small is not None:
+            return self.fit(**small)
+        with scratch_folder() as folder:
+            with limited_threads(1):
+                data = prepare_table(rows, settings, Path(folder), size, self.random_state)
+            self._fitted = train(data, settings, network=self.network, callbacks=callbacks, n_jobs=self.n_jobs)
+        return self
