@@ -184,13 +184,13 @@ def _without_index(schema: pa.Schema) -> pa.Schema:
 def _of_batches(source: Any) -> Pieces:
     if isinstance(source, Mapping | bytes) or not hasattr(source, "__iter__"):
         raise InputError(
-            f"The source is {type(source).__name__}: pass the path of a parquet file or folder, an Arrow dataset, a Dask "
-            "DataFrame, or batches that can be gone over several times."
+            f"The source is {type(source).__name__}: pass the path of a parquet file or folder, an Arrow dataset, a "
+            "Dask DataFrame, or batches that can be gone over several times."
         )
     if iter(source) is source:
         raise InputError(
-            f"The source is a one-shot {type(source).__name__}, and a fit goes over the rows more than once: pass a list "
-            "of batches, or an object whose __iter__ starts from the first batch every time."
+            f"The source is a one-shot {type(source).__name__}, and a fit goes over the rows more than once: pass a "
+            "list of batches, or an object whose __iter__ starts from the first batch every time."
         )
     first = next(iter(source), None)
     if first is None:
@@ -252,6 +252,6 @@ def _readable(name: str) -> Iterator[None]:
     except (pa.ArrowException, OSError) as error:
         detail = " ".join(str(error).split())[:160]
         raise InputError(
-            f"{name} cannot be read ({detail}): check that it is whole, and that all its files have the same columns and "
-            "types."
+            f"{name} cannot be read ({detail}): check that it is whole, and that all its files have the same columns "
+            "and types."
         ) from error

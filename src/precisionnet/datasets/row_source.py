@@ -6,6 +6,7 @@ numbers from parquet, Arrow and batches. Rows are known by their number; of a Da
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -24,6 +25,9 @@ BLOCK_ROWS, BLOCK_NUMBERS = 8192, 2**22
 """Rows, and numbers, of a block at most."""
 PARTITION = 2**40
 """Numbers of rows in one Dask partition start at a multiple of this."""
+
+PARTS = ("X", "y", "weight", "row")
+"""What every block has."""
 
 Made = TypeVar("Made")
 
@@ -112,12 +116,10 @@ class RowSource:
         """Return what a function makes of the rows of each part: of a Dask DataFrame where its partitions are."""
         if not self.pieces.lazy_parts:
             return [function(self.blocks())]
-        import dask
-
-        work = [
-            dask.delayed(_on_part)(self, function, part, number) for number, part in enumerate(self.pieces.lazy_parts)
-        ]
-        return list(dask.compute(*work))
+        dask: Any = importlib.import_module("dask")
+        on_part = dask.delayed(_on_part)
+        parts = enumerate(self.pieces.lazy_parts)
+        return list(dask.compute(*(on_part(self, function, part, number) for number, part in parts)))
 
     @property
     def _wanted(self) -> list[str]:
@@ -174,7 +176,7 @@ class RowSource:
         group = None if self.groups is None else _labels(piece, self.groups)
         if group is not None and (unknown := pd.isna(group)).any():
             raise InputError(
-                f"Column {shown(self.groups)} does not say whose row {first + int(unknown.argmax()) + 1} is: fill it in."
+                f"Column {shown(self.groups)} does not say whose row {first + int(unknown.argmax()) + 1} is: fill it."
             )
         return RowBlock(X, y, weight, group, np.arange(first, first + len(X)))
 
@@ -221,7 +223,8 @@ def open_rows(
     asked = [("columns", name) for name in chosen or ()]
     asked += [("target", target), ("groups", groups or target), ("sample_weight", sample_weight or target)]
     wrong = [
-        f"{pieces.name} has no column {shown(name)}{did_you_mean(name, names)}: {option} must name one of {some(names)}."
+        f"{pieces.name} has no column {shown(name)}{did_you_mean(name, names)}: {option} must name columns of it "
+        f"({some(names)})."
         for option, name in dict.fromkeys(asked)
         if name not in names
     ]
@@ -261,8 +264,8 @@ def _of_numbers(schema: pa.Schema, name: str) -> bool:
 def _joined(blocks: list[RowBlock]) -> RowBlock:
     """One block of several, without rows that have no weight."""
     group = None if blocks[0].group is None else np.concatenate([one.group for one in blocks])
-    parts = (np.concatenate([getattr(one, part) for one in blocks]) for part in ("X", "y", "weight"))
-    whole = RowBlock(*parts, group, np.concatenate([one.row for one in blocks]))
+    X, y, weight, row = (np.concatenate([getattr(one, part) for one in blocks]) for part in PARTS)
+    whole = RowBlock(X, y, weight, group, row)
     return whole if whole.weight.all() else whole.take(whole.weight > 0)
 
 

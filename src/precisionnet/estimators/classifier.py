@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.base import ClassifierMixin
 
+from precisionnet.errors import InputError, some
 from precisionnet.estimators.attributes import of_fitted
 from precisionnet.estimators.base import BasePNN, documented
 from precisionnet.types import FloatArray, TaskName
@@ -73,6 +75,53 @@ class PNNClassifier(ClassifierMixin, BasePNN):  # type: ignore[misc]
     def oob_accuracy_(self) -> float:
         """Accuracy on rows that networks left out."""
         return self.fitted.out_of_fold.errors["oob_accuracy_"]
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, groups: Any = None
+    ) -> Self:
+        """Go on from the fitted model with rows that came later; the first call is a fit.
+
+        Moments of all rows so far are merged, and the graph is that of all of them. The networks take steps on the new
+        rows, the fewer and shorter the more rows there were before, in the units of the first call: its rows should be
+        like the later ones, and as many as possible. Out-of-fold predictions and errors are then those of the new rows
+        alone, each by networks that have not seen it; a row that is given twice would be known to them. With fewer
+        than 200 new rows the calibration of intervals stays as it was. A call that fails leaves the model as it was.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows, with the columns of the first call.
+        y : array-like of shape (n_samples,)
+            Their target.
+        classes : array-like of shape (n_classes,), optional
+            All labels that there are, for the first call; those of its rows if not given.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts.
+        groups : array-like of shape (n_samples,), optional
+            Whose row it is, one label per row.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from precisionnet import PNNClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> model = PNNClassifier(n_members=2, max_epochs=5, random_state=0)
+        >>> for _ in range(2):  # as the rows come
+        ...     X = rng.normal(size=(100, 4))
+        ...     model = model.partial_fit(X, X[:, 0] > X[:, 1], classes=[False, True])
+        >>> model.n_rows_["training"]
+        200
+        """
+        if classes is not None and hasattr(self, "_fitted") and not np.array_equal(np.unique(classes), self.classes_):
+            raise InputError(
+                f"classes must be those of the first call ({some(self.classes_.tolist())}): leave it out, or fit again."
+            )
+        return self._go_on(X, y, sample_weight, groups, classes)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Predict the probability of each class.

@@ -251,6 +251,8 @@ def learned_target(
     target, rows = data.target, data.training
     if not isinstance(target, NumberTarget) or settings.target_scale != "auto" or settings.readout != "several":
         return target
+    if before is not None and data.whole is not None:
+        return target  # in the units of before
     if before is not None:
         return NumberTarget.of(rows.y, rows.weight, settings, logarithm=learns_logarithm(before))
     known = data.targets if data.validation is None else np.concatenate([rows.y, data.validation.y])

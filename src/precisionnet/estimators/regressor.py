@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -88,6 +88,45 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
     def oob_mae_(self) -> float:
         """Mean absolute error on the rows that networks left out; NaN where there are none."""
         return self.fitted.out_of_fold.errors["oob_mae_"]
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Go on from the fitted model with rows that came later; the first call is a fit.
+
+        Moments of all rows so far are merged, and the graph is that of all of them. The networks take steps on the new
+        rows, the fewer and shorter the more rows there were before, in the units of the first call: its rows should be
+        like the later ones, and as many as possible. Out-of-fold predictions and errors are then those of the new rows
+        alone, each by networks that have not seen it; a row that is given twice would be known to them. With fewer
+        than 200 new rows the calibration of intervals stays as it was. A call that fails leaves the model as it was.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows, with the columns of the first call.
+        y : array-like of shape (n_samples,)
+            Their target.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts.
+        groups : array-like of shape (n_samples,), optional
+            Whose row it is, one label per row.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from precisionnet import PNNRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> model = PNNRegressor(n_members=2, max_epochs=5, random_state=0)
+        >>> for _ in range(2):  # as the rows come
+        ...     X = rng.normal(size=(100, 4))
+        ...     model = model.partial_fit(X, X[:, 0] - 2 * X[:, 1])
+        >>> model.n_rows_["training"]
+        200
+        """
+        return self._go_on(X, y, sample_weight, groups)
 
     @overload
     def predict(self, X: Any, return_std: Literal[False] = False) -> FloatArray: ...

@@ -1,9 +1,9 @@
-"""A fit to more rows than memory holds, and a fit that goes on with rows that came later.
+"""A fit to more rows than memory holds.
 
-``fit_table`` goes over the table twice. The first pass finds the moments of all rows, exactly, what the target is, and a
-uniform sample of rows (``survey``). The second deals rows into windows on disk (``windows``). Training then is that of
-``fit``, with another window of rows in every epoch. The sample takes the place of the table in what needs left-out rows:
-the epoch that is kept, the weights of kinds, the linear networks, out-of-fold predictions and intervals.
+``fit_table`` goes over the table twice. The first pass finds the moments of all rows, exactly, what the target is, and
+a uniform sample of rows (``survey``). The second deals rows into windows on disk (``windows``). Training then is that
+of ``fit``, with another window of rows in every epoch. The sample takes the place of the table in what needs left-out
+rows: the epoch that is kept, the weights of kinds, the linear networks, out-of-fold predictions and intervals.
 
 How this differs from ``fit`` (``docs/decisions/0021-rows-without-end.md``): rows are neither sorted nor merged, so that
 their order matters, and two copies of a row may be in different folds unless ``groups`` keeps them together; folds are
@@ -27,7 +27,7 @@ from precisionnet.estimators.preparation import TrainingData, WholeTable, usable
 from precisionnet.estimators.rows import FEWEST_FOLDS, Scaler, Table, medians
 from precisionnet.estimators.survey import Survey, survey
 from precisionnet.estimators.targets import ClassTarget, NumberTarget, Target, class_numbers, classes_of
-from precisionnet.estimators.windows import MOST_WINDOWS, FoldDealer, TableWindows, deal_windows
+from precisionnet.estimators.windows import MOST_WINDOWS, FoldDealer, deal_windows
 from precisionnet.parameters import Settings
 
 SAMPLE_ROWS = 2**14
@@ -65,21 +65,6 @@ def small_table(source: RowSource, most: int) -> dict[str, Any] | None:
         "sample_weight": None if source.sample_weight is None else joined["weight"],
         "groups": groups,
     }
-
-
-def refuse_settings(settings: Settings, warm_start: bool) -> None:
-    """Refuse what a fit to windows of rows cannot do."""
-    wrong = []
-    if settings.recipe != "standard":
-        wrong.append(f"recipe={settings.recipe!r} takes all rows at once: set recipe='standard'.")
-    elif settings.validation_fraction:
-        wrong.append("validation_fraction is for fit: rows that networks leave out choose the epoch; leave it at 0.")
-    if settings.missing == "indicator":
-        wrong.append("missing='indicator' needs the whole table in memory: set missing='median'.")
-    if warm_start:
-        wrong.append("warm_start=True is for fit: leave it out, and go on from a fitted model with partial_fit.")
-    if wrong:
-        raise InputError(" ".join(wrong))
 
 
 def prepare_table(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from precisionnet.datasets.row_source import RowBlock, RowSource
+from precisionnet.datasets.row_source import PARTS, RowBlock, RowSource
 from precisionnet.errors import InputError, some
 from precisionnet.estimators.checks import refuse_bad_values
 from precisionnet.estimators.rows import fill
@@ -89,9 +89,7 @@ class Survey:
             target=self.target.merge(other.target),
             n_rows=self.n_rows + other.n_rows,
             n_missing=self.n_missing + other.n_missing,
-            limits=np.stack(
-                [np.fmin(self.limits[0], other.limits[0]), np.fmax(self.limits[1], other.limits[1])]
-            ),
+            limits=np.stack([np.fmin(self.limits[0], other.limits[0]), np.fmax(self.limits[1], other.limits[1])]),
             classes=_known_classes({*self.classes, *other.classes}),
             groups=groups if groups is not None and len(groups) <= MOST_GROUPS else None,
         )
@@ -212,6 +210,5 @@ def _sampled(one: Survey, other: Survey, size: int) -> Survey:
     chance = np.concatenate([one.chance, other.chance])
     order = np.argsort(chance, kind="stable")[:size]
     group = None if one.sample.group is None else np.concatenate([one.sample.group, other.sample.group])[order]
-    parts = (np.concatenate([getattr(one.sample, p), getattr(other.sample, p)])[order] for p in ("X", "y", "weight"))
-    row = np.concatenate([one.sample.row, other.sample.row])[order]
-    return replace(one, sample=RowBlock(*parts, group, row), chance=chance[order])
+    X, y, weight, row = (np.concatenate([getattr(x.sample, part) for x in (one, other)])[order] for part in PARTS)
+    return replace(one, sample=RowBlock(X, y, weight, group, row), chance=chance[order])

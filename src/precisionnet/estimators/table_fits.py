@@ -1,4 +1,4 @@
-"""``fit_table``: what the regressor and the classifier make of a table that need not fit into memory."""
+"""Fits to tables that need not fit into memory, and to rows that come later: what both estimators share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from precisionnet.errors import refuse_all
 from precisionnet.estimators.fitted import Fitted
+from precisionnet.estimators.preparation import TrainingData
 from precisionnet.estimators.training import train
 from precisionnet.joint import Callback
 from precisionnet.parameters import Settings
@@ -27,8 +29,17 @@ class TableFits:
     def _checked(self) -> tuple[Settings, list[Callback]]:
         raise NotImplementedError
 
+    def _prepared(
+        self, X: Any, y: Any, sample_weight: Any, **rows: Any
+    ) -> tuple[Settings, TrainingData, list[Callback]]:
+        raise NotImplementedError
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Fit to rows in memory."""
+        raise NotImplementedError
+
+    def keep(self, fitted: Fitted) -> Self:
+        """Become the fitted model."""
         raise NotImplementedError
 
     def fit_table(
@@ -85,12 +96,17 @@ class TableFits:
         600
         """
         from precisionnet.datasets.row_source import open_rows
-        from precisionnet.estimators.streaming import prepare_table, refuse_settings, small_table
+        from precisionnet.estimators.streaming import prepare_table, small_table
         from precisionnet.estimators.windows import scratch_folder, window_size
 
         self.__dict__.pop("_fitted", None)  # a fit that fails leaves no model, and none of another table
         settings, callbacks = self._checked()
-        refuse_settings(settings, self.warm_start)
+        wrong = _needs_all_rows(settings)
+        if settings.missing == "indicator":
+            wrong.append("missing='indicator' needs the whole table in memory: set missing='median'.")
+        if self.warm_start:
+            wrong.append("warm_start=True is for fit: leave it out, and go on from a fitted model with partial_fit.")
+        refuse_all(wrong)
         rows = open_rows(source, target, self._task, columns=columns, groups=groups, sample_weight=sample_weight)
         size = window_size(window_rows, len(rows.columns))
         small = small_table(rows, 2 * size)
@@ -101,3 +117,26 @@ class TableFits:
                 data = prepare_table(rows, settings, Path(folder), size, self.random_state)
             self._fitted = train(data, settings, network=self.network, callbacks=callbacks, n_jobs=self.n_jobs)
         return self
+
+    def _go_on(self, X: Any, y: Any, sample_weight: Any, groups: Any, classes: Any = None) -> Self:
+        """Learn from further rows, or from the first ones; where that fails the model stays as it was."""
+        fitted = getattr(self, "_fitted", None)
+        if fitted is None:
+            rows = {"X_val": None, "y_val": None, "groups": groups, "classes": classes}
+            settings, data, callbacks = self._prepared(X, y, sample_weight, **rows)
+            return self.keep(train(data, settings, network=self.network, callbacks=callbacks, n_jobs=self.n_jobs))
+        from precisionnet.estimators.continuation import go_on
+
+        settings, callbacks = self._checked()
+        refuse_all(_needs_all_rows(settings))
+        running: dict[str, Any] = {"network": self.network, "callbacks": callbacks, "n_jobs": self.n_jobs}
+        return self.keep(go_on(self, settings, X, y, sample_weight, groups=groups, **running))
+
+
+def _needs_all_rows(settings: Settings) -> list[str]:
+    """Say which settings cannot be had without all rows at once."""
+    if settings.recipe != "standard":
+        return [f"recipe={settings.recipe!r} takes all rows at once: use fit, or set recipe='standard'."]
+    if settings.validation_fraction:
+        return ["validation_fraction is for fit: rows that networks leave out choose the epoch here; leave it at 0."]
+    return []

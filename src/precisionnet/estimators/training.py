@@ -93,7 +93,7 @@ class TrainingRun:
         self._same_rows = True
         self._weights_before: dict[str, float] = {}
         """Those of the kinds in the model that training goes on from, where networks have seen all rows."""
-        known = None if resume is None else _snapshot(resume, settings, data, network)
+        known = None if resume is None else snapshot_of(resume, settings, data, network)
         self._roster = settings.members(settings.n_folds(len(data.training)))
         """Kind and fold of the networks that are trained."""
         if resume is not None and known is not None:
@@ -343,6 +343,10 @@ class TrainingRun:
         rows, fold, outputs = self._unseen(fitted)
         y = target.tensor(rows.y)
         weights, *elsewhere = weights_by_fold(outputs, y, rows.weight, fold, target.task_loss, self._n_jobs)
+        if self._settings.readout == "several" and self._weights_before:
+            kinds = dict.fromkeys(fitted.member_kinds)
+            weights = np.array([self._weights_before.get(kind, 0.0) for kind in kinds])
+            elsewhere = [weights] * len(elsewhere)
         fold_weights = np.tile(weights, (max(len(self._folds), 1), 1))
         output = np.empty(outputs.shape[1:])
         for one, found in zip(np.unique(fold), elsewhere, strict=True):
@@ -350,10 +354,6 @@ class TrainingRun:
             fold_weights[one] = found
             output[here] = np.tensordot(found, outputs[:, here], axes=1)
         if self._settings.readout == "several":  # else members are alike, and count alike
-            if self._weights_before:
-                kinds = dict.fromkeys(fitted.member_kinds)
-                weights = np.array([self._weights_before.get(kind, 0.0) for kind in kinds])
-                fold_weights = np.tile(weights, (len(fold_weights), 1))
             fitted = kept_members(fitted, weights, fold_weights)
         meaning, calibration = target.meaning(output), None
         if isinstance(target, NumberTarget) and len(rows):
@@ -404,7 +404,7 @@ def _refuse_other_rows(targets: Sequence[TrainingData], settings: Settings, resu
             )
 
 
-def _snapshot(
+def snapshot_of(
     fitted: Fitted, settings: Settings, data: TrainingData, factory: NetworkFactory | None
 ) -> Snapshot | None:
     """Return the state that training goes on from, or None where the model has another shape.

@@ -1,9 +1,9 @@
 """Windows of a table that does not fit into memory: its rows, dealt at random into files that each do.
 
-A pass over the table deals its rows into ``n_windows`` files; which one a row goes to follows from the seed and the row's
-number, so that every window is a random sample of the whole table, however the table is sorted. An epoch then goes over
-one window, and the next epoch over the next one. Rows beyond ``n_windows * window_rows`` are not dealt: neither memory,
-nor disk, nor the time of a training grows with the table any more.
+A pass over the table deals its rows into ``n_windows`` files; which one a row goes to follows from the seed and the
+row's number, so that every window is a random sample of the whole table, however the table is sorted. An epoch then
+goes over one window, and the next epoch over the next one. Rows beyond ``n_windows * window_rows`` are not dealt:
+neither memory, nor disk, nor the time of a training grows with the table any more.
 
 Rows of a group share a fold in every window: the fold is a hash of the group, or of the row's number.
 """
@@ -120,7 +120,11 @@ def window_size(window_rows: int | None, n_columns: int) -> int:
     """Return the rows of a window: what was asked for, or what memory holds easily."""
     if window_rows is None:
         return max(FEWEST_WINDOW_ROWS, min(WINDOW_ROWS, WINDOW_NUMBERS // n_columns))
-    if isinstance(window_rows, bool) or not isinstance(window_rows, int | np.integer) or window_rows < FEWEST_WINDOW_ROWS:
+    if (
+        isinstance(window_rows, bool)
+        or not isinstance(window_rows, int | np.integer)
+        or window_rows < FEWEST_WINDOW_ROWS
+    ):
         raise InputError(f"window_rows must be a whole number from {FEWEST_WINDOW_ROWS} on, got {window_rows!r}.")
     return int(window_rows)
 
@@ -197,8 +201,8 @@ def deal_windows(
         ) from error
     if seen != n_rows:
         raise InputError(
-            f"{source.pieces.name} had {n_rows} rows at first and {seen} the second time: leave it as it is while it is "
-            "fitted, and pass batches that are the same every time."
+            f"{source.pieces.name} had {n_rows} rows at first and {seen} the second time: leave it as it is while it "
+            "is fitted, and pass batches that are the same every time."
         )
     return TableWindows(folder, kind, n_windows, device)
 
@@ -220,6 +224,6 @@ def _refuse_full_disk(folder: Path, wanted: float) -> None:
     free = shutil.disk_usage(folder).free
     if wanted + SPARE_DISK > free:
         raise InputError(
-            f"The rows to learn from take {wanted / 1e9:.2g} GB in {str(folder.parent)!r}, where {free / 1e9:.2g} GB are "
-            "free: set the environment variable TMPDIR to a folder with more room, or lower window_rows."
+            f"The rows to learn from take {wanted / 1e9:.2g} GB in {str(folder.parent)!r}, where {free / 1e9:.2g} GB "
+            "are free: set the environment variable TMPDIR to a folder with more room, or lower window_rows."
         )

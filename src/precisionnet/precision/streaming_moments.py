@@ -4,9 +4,10 @@ r"""Mean and covariance of rows that arrive in batches (Chan, Golub and LeVeque 
     mean    = mean_a + delta n_b / n
     scatter = scatter_a + scatter_b + delta delta' n_a n_b / n        with scatter = sum_t (x_t - mean)(x_t - mean)'
 
-Regime: any number of batches of any size, here or on other machines (``merge``). The merge is exact algebra, so that the
-order and the sizes of the batches leave only rounding behind. A row of weight w counts w times: n is the sum of weights. How this differs from the textbook: means are kept relative to that of the first batch, so
-that columns far from zero (1e8 with a spread of 1) lose no digits in delta.
+Regime: any number of batches of any size, here or on other machines (``merge``). The merge is exact algebra, so that
+the order and the sizes of the batches leave only rounding behind. A row of weight w counts w times: n is the sum of
+weights. How this differs from the textbook: means are kept relative to that of the first batch, so that columns far
+from zero (1e8 with a spread of 1) lose no digits in delta.
 """
 
 from __future__ import annotations

@@ -1,0 +1,274 @@
+r"""Go on from a fitted model with rows that came later: ``partial_fit``.
+
+The units of the columns and of the target stay those of the first fit, because the networks know no others. Mean and
+covariance of all rows so far are merged, exactly, and Step 1 solves the graph of all of them. The networks take steps
+on the new rows alone. With s the share of new rows among all rows so far, they take s times the epochs of a fit at s
+times its learning rate: over batches of one size the rates fall like 1/k, as stochastic approximation asks for.
+
+A linear network of a number is solved for all rows, old and new, without the old ones: around its optimum w_0 their
+squared error is n (w - w_0)' C (w - w_0) up to a constant, with their covariance C, which the model has. (Recursive
+least squares; the penalty of the first fit counts as part of its optimum.) Of classes that is one step of Newton's
+method.
+
+Every new row is left out by the networks of one fold, which have not seen it before: its out-of-fold prediction is as
+honest as in ``fit``. Those of earlier rows are given up. The weights of kinds stay. Where the new rows are few, so do
+the calibration of intervals, the distances of training rows and what the prediction rests on.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+
+from precisionnet.errors import InputError, PrecisionNetWarning
+from precisionnet.estimators.checks import refuse_no_logarithm
+from precisionnet.estimators.combination import ALL_ROWS
+from precisionnet.estimators.fitted import Fitted
+from precisionnet.estimators.intervals import Calibration
+from precisionnet.estimators.networks import NetworkFactory
+from precisionnet.estimators.preparation import TrainingData, WholeTable, prepare
+from precisionnet.estimators.rows import FEWEST_FOLDS, left_out_rows
+from precisionnet.estimators.targets import NumberTarget, learns_logarithm
+from precisionnet.estimators.training import TrainingRun, snapshot_of
+from precisionnet.joint.problem import GlassoCache, GraphTerms, start_of
+from precisionnet.joint.trainer import Callback
+from precisionnet.kinds import SEVERAL
+from precisionnet.parameters import Settings
+from precisionnet.precision import StreamingMoments
+from precisionnet.threads import limited_threads
+from precisionnet.types import FloatArray
+
+FEW = 200
+"""New rows below which what is measured on rows left out stays as it was."""
+LEAST_CURVATURE = 1e-6
+"""Of a linear network's old error along every direction, in standard units."""
+
+
+def go_on(
+    model: Any,
+    settings: Settings,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    groups: Any = None,
+    network: NetworkFactory | None = None,
+    callbacks: Sequence[Callback] = (),
+    n_jobs: int | None = None,
+) -> Fitted:
+    """Return a fitted model that has learned from further rows, too.
+
+    Parameters
+    ----------
+    model : PNNRegressor or PNNClassifier
+        The fitted estimator, which stays as it is.
+    settings : Settings
+        Those of the fit.
+    X : array-like of shape (n_samples, n_features)
+        New rows.
+    y : array-like of shape (n_samples,)
+        Their target.
+    sample_weight : array-like of shape (n_samples,), optional
+        How often each row counts.
+    groups : array-like of shape (n_samples,), optional
+        Whose row it is.
+    network : callable, optional
+        What makes the networks, where that is not the library.
+    callbacks : sequence of callable, default=()
+        Called after each epoch.
+    n_jobs : int, optional
+        Workers.
+
+    Returns
+    -------
+    Fitted
+        The model after the new rows.
+    """
+    fitted: Fitted = model.fitted
+    data = _new_rows(model, settings, X, y, sample_weight, groups)
+    assert data.whole is not None
+    share = float(data.training.weight.sum()) / data.whole.weight
+    short = replace(
+        settings,
+        max_epochs=max(1, round(share * settings.max_epochs)),
+        learning_rate=share * settings.learning_rate,
+    )
+    cache = GlassoCache()
+    with limited_threads(1):
+        start = start_of(settings.method, GraphTerms.of(settings, data.emp_cov, data.weight), cache)
+        linear = _solved_on(fitted, data)
+        if {kind.name for kind in SEVERAL if kind.linear} >= set(fitted.member_kinds):  # nothing to train
+            moved = replace(
+                fitted,
+                networks=tuple(linear),
+                precision=start.theta,
+                task_precision=start.theta_task,
+                member_matrices=np.repeat(start.theta_task[None], len(linear), axis=0),
+            )
+            return _with_old_measures(moved, fitted, data)
+    # Networks see their matrix divided by the norm of the start, which the new rows have changed.
+    ratio = float(np.linalg.norm(start.theta_task, 2)) / fitted.scale if settings.scale_shift else 1.0
+    before = replace(fitted, member_matrices=fitted.member_matrices * ratio)
+    if snapshot_of(before, short, data, network) is None:
+        raise InputError(
+            "The model was fitted with other parameters than it has now, so that its networks cannot go on: set them "
+            "back, or fit it again with all rows."
+        )
+    run = _Continuation(
+        data,
+        short,
+        network=network,
+        callbacks=callbacks,
+        n_jobs=n_jobs,
+        resume=before,
+        cache=cache,
+        keep="last",
+        paused=False,
+    )
+    run.linear = linear
+    with run.threads():
+        while not run.trainer.done:
+            run.trainer.advance()
+        found = replace(run.finish(), settings=settings)
+    return _with_old_measures(found, fitted, data) if len(data.training) < FEW else _counted(found, fitted, data)
+
+
+class _Continuation(TrainingRun):
+    """Training whose linear networks are known."""
+
+    linear: list[nn.Module]
+
+    def _linear(self, data: TrainingData) -> list[nn.Module]:
+        return self.linear
+
+
+def _new_rows(model: Any, settings: Settings, X: Any, y: Any, sample_weight: Any, groups: Any) -> TrainingData:
+    """Check the new rows as ``fit`` does, in the units of the model, with the moments of all rows so far."""
+    fitted: Fitted = model.fitted
+    rows = model._checked_rows(X)
+    values = rows[0 : len(rows)]
+    n_missing = np.isnan(values).sum(axis=0)
+    classes = None if isinstance(fitted.target, NumberTarget) else fitted.target.classes
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrecisionNetWarning)  # a batch may be short, and its columns constant
+        data = prepare(
+            model,
+            "regression" if classes is None else "classification",
+            settings,
+            fitted.filled(values),
+            y,
+            sample_weight,
+            groups=groups,
+            random_state=model.random_state,
+            classes=classes,
+        )
+    table, ends = data.training, np.full(2, np.nan)
+    if classes is None:
+        if learns_logarithm(fitted.target):
+            refuse_no_logarithm(table.y)
+        known = None if fitted.reference is None else fitted.reference.target_range
+        ends = np.array(known if known is not None else (table.y.min(), table.y.max()))
+    n_before, nowhere = float(fitted.n_rows["training"]), np.zeros(fitted.n_features)
+    before = StreamingMoments(n_before, fitted.center, nowhere, n_before * fitted.covariance)
+    merged = before.update(fitted.scaler.transform(table.X), table.weight)
+    strata = None if classes is None else table.y
+    n_folds = max(len(fitted.folds), 1)
+    fewest = n_folds if settings.readout == "several" else FEWEST_FOLDS
+    seed = int(data.rng.randint(2**31 - 1))
+    folds = left_out_rows(table, n_folds, strata, np.random.RandomState(seed), fewest)
+    return replace(
+        data,
+        target=fitted.target,
+        scaler=fitted.scaler,
+        emp_cov=merged.covariance,
+        column_names=fitted.column_names,
+        target_name=fitted.target_name,
+        row_ids=X.index.to_numpy() if isinstance(X, pd.DataFrame) else data.row_ids,
+        medians=fitted.medians,
+        n_missing=fitted.n_missing + (n_missing if len(n_missing) == len(fitted.n_missing) else 0),
+        n_rows={**fitted.n_rows, "training": fitted.n_rows["training"] + data.n_rows["training"]},
+        encoder=fitted.encoder,
+        whole=WholeTable(fitted.scaler.inverse(merged.mean), float(merged.n), ends, tuple(folds)),
+    )
+
+
+def _solved_on(fitted: Fitted, data: TrainingData) -> list[nn.Module]:
+    """Return the linear networks of all rows so far, in the order of the model's; none where it has none."""
+    assert data.whole is not None
+    names = {kind.name for kind in SEVERAL if kind.linear}
+    rows, found = data.training, []
+    x, y = data.scaler.transform(rows.X), data.target.tensor(rows.y)
+    for place in (i for i, kind in enumerate(fitted.member_kinds) if kind in names):
+        fold = int(fitted.member_folds[place])
+        used = np.ones(len(rows), dtype=bool)
+        if fold != ALL_ROWS:
+            used[data.whole.folds[fold]] = False
+        network = copy.deepcopy(fitted.networks[place])
+        weight, bias = network.readout.perceptron[0].weight, network.readout.perceptron[0].bias  # type: ignore
+        coefficients = torch.column_stack([bias, weight]).detach().numpy()
+        change = _step(coefficients, x[used], y.numpy()[used], rows.weight[used], fitted)
+        with torch.no_grad():
+            bias += torch.from_numpy(change[:, 0])
+            weight += torch.from_numpy(change[:, 1:])
+        found.append(network)
+    return found
+
+
+def _step(coefficients: FloatArray, x: FloatArray, y: FloatArray, weight: FloatArray, fitted: Fitted) -> FloatArray:
+    """Return what new rows change of coefficients, (n_outputs, 1 + n_columns), the constants first.
+
+    One step of Newton's method from the optimum of the old rows: exact for the squared error. Of classes the curvature
+    of both is that of the new rows' probabilities.
+    """
+    n_before, p = float(fitted.n_rows["training"]), len(fitted.center)
+    design = np.column_stack([np.ones(len(x)), x])
+    output = design @ coefficients.T
+    if isinstance(fitted.target, NumberTarget):
+        pull, sizes = y[:, None] - output, np.ones_like(output)
+    else:
+        said = fitted.target.meaning(output)
+        pull = np.eye(len(coefficients))[y] - said
+        sizes = np.maximum(said * (1.0 - said), 1e-3)
+    old = np.empty((1 + p, 1 + p))
+    old[0, 0], old[0, 1:], old[1:, 0] = 1.0, fitted.center, fitted.center
+    old[1:, 1:] = fitted.covariance + np.outer(fitted.center, fitted.center) + LEAST_CURVATURE * np.eye(p)
+    change: FloatArray = np.empty_like(coefficients)
+    for i, (own_pull, size) in enumerate(zip(pull.T, sizes.T, strict=True)):
+        curvature = n_before * float(np.average(size, weights=weight)) * old + (design.T * (weight * size)) @ design
+        change[i] = np.linalg.solve(curvature, design.T @ (weight * own_pull))
+    return change
+
+
+def _counted(found: Fitted, before: Fitted, data: TrainingData) -> Fitted:
+    """Return the model with the numbers of all rows so far."""
+    return replace(found, n_rows=data.n_rows, n_missing=data.n_missing, covariance=data.emp_cov)
+
+
+def _with_old_measures(found: Fitted, before: Fitted, data: TrainingData) -> Fitted:
+    """Return the model with what the model before it had measured: the new rows are too few."""
+    calibration: Calibration | None = before.calibration
+    if calibration is not None:
+        low, high = calibration.limits
+        y = data.training.y
+        limits = low if y.min() >= low else -np.inf, high if y.max() <= high else np.inf
+        calibration = replace(calibration, limits=limits)
+    reference = before.reference
+    if reference is not None and reference.target_range is not None:
+        low, high = float(data.targets.min()), float(data.targets.max())
+        reference = replace(reference, target_range=(low, high))
+    return replace(
+        _counted(found, before, data),
+        center=data.scaler.transform(data.mean),
+        calibration=calibration,
+        reference=reference,
+        task_nodes=before.task_nodes,
+        task_graph=before.task_graph,
+    )
