@@ -56,6 +56,7 @@ from precisionnet.cli.options import (
     named_cohort,
     with_model_parameters,
 )
+from precisionnet.cli.stream_rule import is_huge, is_parquet_folder, refuse_for_stream
 from precisionnet.inputs import refuse_missing_table
 from precisionnet.interrupts import heed_ctrl_c_once
 
@@ -133,16 +134,30 @@ def fit(
         str | None, typer.Option(metavar="COL", help="Test in time: rows are predicted by fits on all before them.")
     ] = None,
     scheduler: Scheduler = None,
+    stream: Annotated[
+        bool,
+        typer.Option("--stream", help="Read the table piece by piece, as a folder of parquet files and a huge file."),
+    ] = False,
     **parameters: Any,
 ) -> None:
     """Learn a network and its graph from a table; write the model, a tested prediction of every row and a report."""
+    folder = is_parquet_folder(tables)
     all_at_once(
-        *(partial(refuse_missing_table, table) for table in tables),
+        *(partial(refuse_missing_table, table) for table in ([] if folder else tables)),
         partial(check_parameters, parameters),
         partial(check_task, task),
         partial(check_folds, folds, hold_out, time),
         partial(check_out, out),
     )
+    if stream or folder or is_huge(tables):
+        whole = {"--site": site, "--folds": folds, "--hold-out": hold_out, "--time": time, "--covariate": covariate}
+        whole |= {"--measures": measures, "--complete-rows": complete_rows or None, "--strict": strict or None}
+        refuse_for_stream(tables, whole)
+        from precisionnet.cli.fit_stream import StreamRequest, run_fit_stream
+
+        dropped = (*(drop or []), *([] if id_column is None or id_column == person else [id_column]))
+        run_fit_stream(StreamRequest(tables[0], target, task, person, dropped, Path(out), seed, parameters))
+        return
     beside, inputs = (hold_out, time), covariate or []
     loading = load_options(target, id_column, person, site, drop, format, regions, duplicates, measures, beside, inputs)
     from precisionnet.cli.tables import rows_to_fit

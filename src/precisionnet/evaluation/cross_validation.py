@@ -188,10 +188,63 @@ def measure(
     else:
         folds = folds or people_folds(data, task, seed=seed)
         network = _refitted(data, task, parameters, seed, folds, model, callbacks, told)
+    warned = [str(w.message) for w in caught if issubclass(w.category, PrecisionNetWarning)]
+    return _measured(model, data, task, seed, folds, network, warned)
+
+
+def measure_sample(model: Any, data: Dataset, task: TaskName, *, seed: int = 0, warned: Sequence[str] = ()) -> Measured:
+    """Say how good a fitted network is on the rows that it keeps out-of-fold predictions of.
+
+    For a network that was fitted to a large table (``fit_table``): the linear model and the guesses beside it learn
+    from these rows alone.
+
+    Parameters
+    ----------
+    model : PNNRegressor or PNNClassifier
+        The fitted network.
+    data : Dataset
+        The rows of ``oob_row_ids_``, in that order.
+    task : {"regression", "classification"}
+        What the target is.
+    seed : int, default=0
+        Seed of what stands beside it.
+    warned : sequence of str, default=()
+        What the fit warned of.
+
+    Returns
+    -------
+    Measured
+        Scores with intervals, of the rows that networks left out.
+
+    Examples
+    --------
+    >>> from precisionnet import PNNRegressor
+    >>> from precisionnet.datasets import make_gaussian_regression
+    >>> from precisionnet.evaluation.cross_validation import measure_sample
+    >>> data = make_gaussian_regression(80, 5, random_state=0)
+    >>> model = PNNRegressor(max_epochs=1, n_members=4, random_state=0).fit(data.X, data.y)
+    >>> len(measure_sample(model, data, "regression").y)
+    80
+    """
+    known = np.flatnonzero(model.oob_folds_ >= 0)
+    data = data.take(known)
+    folds, network = _by_networks(model, data, task, known)
+    return _measured(model, data, task, seed, folds, network, warned)
+
+
+def _measured(
+    model: Any,
+    data: Dataset,
+    task: TaskName,
+    seed: int,
+    folds: Folds,
+    network: Predictions,
+    warned: Sequence[str],
+) -> Measured:
+    """Score the network's predictions, and those of what stands beside it."""
     said = {str(model.method): network, **_baselines(data, task, seed, folds, model)}
     y, classes, cluster = target_of(data)[folds.tested], getattr(model, "classes_", None), folds.cluster[folds.tested]
     scores = {name: score(y, found.predicted, found.probabilities, classes) for name, found in said.items()}
-    warned = [str(w.message) for w in caught if issubclass(w.category, PrecisionNetWarning)]
     notes = list(dict.fromkeys(warned)) + _notes(data, folds, task)
     return Measured(
         model,
@@ -214,16 +267,18 @@ def _fitted(data: Dataset, task: TaskName, parameters: dict[str, Any], seed: int
 
 def _left_out_by_networks(model: Any, data: Dataset, task: TaskName) -> tuple[Folds, Predictions] | None:
     """Return what the networks that left a row out predict for it; None where there is no such network for a row."""
-    fold = model.oob_folds_
-    if (fold < 0).any():
-        return None
+    return None if (model.oob_folds_ < 0).any() else _by_networks(model, data, task, np.arange(len(data)))
+
+
+def _by_networks(model: Any, data: Dataset, task: TaskName, known: IndexArray) -> tuple[Folds, Predictions]:
+    """Return what networks predict for rows that they left out, those at ``known`` among the model's."""
     people = people_of(data)
     if task == "regression":
-        said = Predictions(model.oob_prediction_)
+        said = Predictions(model.oob_prediction_[known])
     else:
-        probabilities = model.oob_decision_function_
+        probabilities = model.oob_decision_function_[known]
         said = Predictions(model.classes_[probabilities.argmax(axis=1)], probabilities)
-    return Folds("networks", fold, people, people), said
+    return Folds("networks", model.oob_folds_[known], people, people), said
 
 
 def _refitted(

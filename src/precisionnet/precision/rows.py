@@ -14,7 +14,6 @@ off-diagonal entry is nearer to zero by the penalty.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from precisionnet.errors import InputError
+from precisionnet.memory import free_memory
 from precisionnet.precision.api import check_stopping, solve
 from precisionnet.precision.problem import is_number, normal_form
 from precisionnet.precision.result import MESSAGES, Status, distance_from_optimum
@@ -224,7 +224,7 @@ def _checked_penalty(l1_penalty: float) -> float:
 
 def _memory(max_memory: float | None) -> float:
     if max_memory is None:
-        return SHARE_OF_FREE_MEMORY * _free_memory()
+        return SHARE_OF_FREE_MEMORY * free_memory()
     if not (is_number(max_memory) and max_memory > 0):
         raise InputError(f"max_memory must be a number of bytes > 0, got {max_memory!r}.")
     if max_memory < SMALLEST_MEMORY:
@@ -232,18 +232,6 @@ def _memory(max_memory: float | None) -> float:
             f"max_memory={max_memory:,.0f} bytes is too little for any table: pass at least {SMALLEST_MEMORY:,.0f}."
         )
     return float(max_memory)
-
-
-def _free_memory() -> float:
-    """Bytes that can be had without pushing anything else out, or all there are where the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration, ValueError):
-        try:
-            return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
-        except (AttributeError, OSError, ValueError):
-            return 4e9
 
 
 def _refuse_by_sample(X: FloatArray, columns: Columns, l1_penalty: float, memory: float, dense_most: int) -> None:

@@ -1,0 +1,146 @@
+"""``precisionnet fit`` of a table that is read piece by piece: the model, a tested sample, the report."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from precisionnet.cli import console
+from precisionnet.cli.fit import MODEL_FOLDER, PREDICTIONS, REPORT, is_fit_output, print_result
+from precisionnet.cli.options import option_name
+from precisionnet.cli.progress import epochs
+from precisionnet.cli.tables import prediction_frame
+from precisionnet.datasets import Dataset, guess_task
+from precisionnet.datasets.row_pieces import find_pieces
+from precisionnet.datasets.row_source import RowSource, open_rows
+from precisionnet.datasets.table_files import find
+from precisionnet.datasets.validation import plain_target
+from precisionnet.errors import InputError, PrecisionNetWarning, did_you_mean, refuse_all, shown, some
+from precisionnet.estimators import PNNClassifier, PNNRegressor
+from precisionnet.evaluation.cross_validation import Measured, measure_sample
+from precisionnet.evaluation.protocol import target_of
+from precisionnet.outputs import whole_folder
+from precisionnet.parameters import settings_of
+from precisionnet.tables_out import write_table
+from precisionnet.types import TaskName
+
+GUESSED_FROM = 50_000
+"""Rows that tell whether the target is a number or a class."""
+
+
+@dataclass(frozen=True)
+class StreamRequest:
+    """What was asked for."""
+
+    table: str
+    target: str
+    task: str
+    person: str | None
+    dropped: tuple[str, ...]
+    """Columns that are no features."""
+    out: Path
+    seed: int
+    parameters: dict[str, Any]
+
+
+def run_fit_stream(asked: StreamRequest) -> None:
+    """Fit, write the output folder whole or not at all, and print the result."""
+    parameters = asked.parameters | ({"missing": "median"} if asked.parameters["missing"] == "indicator" else {})
+    target, person, columns = _columns(asked)
+    guessed = asked.task == "auto"
+    task: TaskName = _guess(asked.table, target) if guessed else asked.task  # type: ignore[assignment]
+    settings = settings_of(parameters, task, name_of=option_name)
+    rows = open_rows(asked.table, target, task, columns=columns, groups=person)
+    console.note(f"{asked.table} is read piece by piece, twice before the training begins.")
+    try:
+        with whole_folder(asked.out, is_ours=is_fit_output) as folder:
+            with epochs(settings.n_epochs) as bar, warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model = (PNNRegressor if task == "regression" else PNNClassifier)(
+                    **parameters, random_state=asked.seed, callbacks=[bar.advance]
+                )
+                model.fit_table(asked.table, target, columns=columns, groups=person).set_params(callbacks=None)
+            told = [str(one.message) for one in caught if issubclass(one.category, PrecisionNetWarning)]
+            data = _sampled_rows(rows, model)
+            result = measure_sample(model, data, task, seed=asked.seed, warned=told)
+            n_sampled, n_rows = len(result.y), model.n_rows_["training"]
+            if n_sampled < n_rows:
+                result.notes.append(
+                    f"Tested on {n_sampled:,} of {n_rows:,} rows, drawn at random; what stands beside the network "
+                    "learned from these rows alone. precisionnet predict predicts all rows."
+                )
+            _write(result, data, folder, Path(asked.table).name)
+    except KeyboardInterrupt:
+        console.note("Stopped; nothing was written.")
+        raise
+    print_result(result, asked.out, guessed=guessed)
+
+
+def _columns(asked: StreamRequest) -> tuple[str, str | None, list[str]]:
+    """Return the target, whose row it is, and the features; names may differ in case."""
+    names = find_pieces(asked.table).schema.names
+    named = {"--target": asked.target, "--person": asked.person}
+    wrong = [
+        f"{option} {shown(name)} is no column of {asked.table!r}{did_you_mean(name, names)}: it has {some(names)}."
+        for option, name in [*named.items(), *(("--drop or --id", name) for name in asked.dropped)]
+        if name is not None and find(name, names) is None
+    ]
+    refuse_all(wrong)
+    target, person = find(asked.target, names), find(asked.person, names)
+    assert target is not None
+    beside = {target, person, *(find(name, names) for name in asked.dropped)}
+    return target, person, [name for name in names if name not in beside]
+
+
+def _guess(table: str, target: str) -> TaskName:
+    """Look at the first rows."""
+    parts, n_rows = list[Any](), 0
+    for _, piece in find_pieces(table, (target,)).read([target]):
+        parts.append(piece.to_pandas()[target] if hasattr(piece, "to_pandas") else piece[target])
+        n_rows += len(parts[-1])
+        if n_rows >= GUESSED_FROM:
+            break
+    if not n_rows:
+        raise InputError(f"Table {table!r} has no rows: pass one that has.")
+    first = pd.concat(parts, ignore_index=True).dropna()
+    numbers = pd.to_numeric(first, errors="coerce") if not pd.api.types.is_numeric_dtype(first.dtype) else first
+    return guess_task(plain_target(first if numbers.isna().any() else numbers))
+
+
+def _sampled_rows(rows: RowSource, model: Any) -> Dataset:
+    """Return the rows that the model keeps out-of-fold predictions of, read once more."""
+    wanted, found = np.asarray(model.oob_row_ids_), []
+    for block in rows.blocks():
+        here = block.take(np.isin(block.row, wanted))
+        if len(here):
+            frame = pd.DataFrame(here.X, columns=list(rows.columns), index=here.row)
+            found.append(
+                frame.assign(**{rows.target: here.y, "person": here.row if here.group is None else here.group})
+            )
+    table = pd.concat(found).loc[wanted]
+    table.index.name = "row"
+    middle = None if model.medians_ is None else pd.Series(model.medians_, index=list(rows.columns))
+    X = table[list(rows.columns)] if middle is None else table[list(rows.columns)].fillna(middle)
+    people = None if rows.groups is None else table["person"].rename(rows.groups)
+    return Dataset(X, table[rows.target], groups=people)
+
+
+def _write(result: Measured, data: Dataset, folder: Path, source: str) -> None:
+    result.model.save(folder / MODEL_FOLDER)
+    said, tested = result.predictions[result.method], np.flatnonzero(result.model.oob_folds_ >= 0)
+    columns = {"true": target_of(data)[tested], "predicted": said.predicted, "fold": result.folds.fold + 1}
+    classes: Sequence[Any] | None = getattr(result.model, "classes_", None)
+    write_table(prediction_frame(data.X.index[tested], columns, said.probabilities, classes), folder / PREDICTIONS)
+    from precisionnet.report import render
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a glyph that is missing from a font is no news
+        page = render(result, source, datetime.date.today().isoformat())
+    (folder / REPORT).write_text(page, encoding="utf-8")
