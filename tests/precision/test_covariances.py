@@ -85,6 +85,21 @@ def test_an_update_leaves_the_state_before_it_alone():
         _ = StreamingMoments.empty(2).covariance
 
 
+def test_moments_of_parts_merge_to_those_of_all_rows():
+    """Exact to rounding, with and without weights, in any grouping, far from zero."""
+    X = rows(60, 3) + np.array([0.0, 1e6, -5.0])
+    weight = np.linspace(0.5, 3.0, 60)
+    parts = [StreamingMoments.empty(3).update(X[a:b], weight[a:b]) for a, b in ((0, 1), (1, 40), (40, 60))]
+    whole = parts[0].merge(parts[1].merge(parts[2])).merge(StreamingMoments.empty(3))
+    mean = np.average(X, axis=0, weights=weight)
+    np.testing.assert_allclose(whole.mean, mean, rtol=1e-14)
+    np.testing.assert_allclose(whole.covariance, np.cov(X.T, aweights=weight, bias=True), rtol=1e-9, atol=1e-9)
+    assert whole.n == pytest.approx(weight.sum())
+    assert StreamingMoments.empty(3).merge(parts[1]) is parts[1]
+    with pytest.raises(InputError, match="cannot be merged"):
+        whole.merge(StreamingMoments.empty(2))
+
+
 def test_nearest_correlation_is_a_correlation_and_nearest(rng):
     raw = rng.uniform(-1, 1, size=(6, 6))
     matrix = np.triu(raw, 1) + np.triu(raw, 1).T + np.eye(6)

@@ -225,12 +225,19 @@ def predict(
     """Predict the rows of a new table, and say whether they are like the training rows; columns are matched by name."""
     check_ending(output)
     check_page(page)
-    for table in [*tables, *(recalibrate or [])]:
+    folder = is_parquet_folder(tables)
+    for table in [*([] if folder else tables), *(recalibrate or [])]:
         refuse_missing_table(table)
     check_model(model)
     from precisionnet.cli.predict import PredictRequest, run_predict
 
-    run_predict(PredictRequest(model, tables, output, id_column, interval, tuple(recalibrate or ()), page))
+    asked = PredictRequest(model, tables, output, id_column, interval, tuple(recalibrate or ()), page)
+    if folder or is_huge(tables):
+        from precisionnet.cli.predict_stream import run_predict_stream
+
+        run_predict_stream(asked)
+        return
+    run_predict(asked)
 
 
 @app.command()

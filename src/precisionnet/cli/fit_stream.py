@@ -18,6 +18,7 @@ from precisionnet.cli.options import option_name
 from precisionnet.cli.progress import epochs
 from precisionnet.cli.tables import prediction_frame
 from precisionnet.datasets import Dataset, guess_task
+from precisionnet.datasets.batches import is_number
 from precisionnet.datasets.row_pieces import find_pieces
 from precisionnet.datasets.row_source import RowSource, open_rows
 from precisionnet.datasets.table_files import find
@@ -85,7 +86,8 @@ def run_fit_stream(asked: StreamRequest) -> None:
 
 def _columns(asked: StreamRequest) -> tuple[str, str | None, list[str]]:
     """Return the target, whose row it is, and the features; names may differ in case."""
-    names = find_pieces(asked.table).schema.names
+    schema = find_pieces(asked.table).schema
+    names = schema.names
     named = {"--target": asked.target, "--person": asked.person}
     wrong = [
         f"{option} {shown(name)} is no column of {asked.table!r}{did_you_mean(name, names)}: it has {some(names)}."
@@ -96,7 +98,14 @@ def _columns(asked: StreamRequest) -> tuple[str, str | None, list[str]]:
     target, person = find(asked.target, names), find(asked.person, names)
     assert target is not None
     beside = {target, person, *(find(name, names) for name in asked.dropped)}
-    return target, person, [name for name in names if name not in beside]
+    columns = [name for name in names if name not in beside]
+    text = [name for name in columns if not is_number(schema.field(name).type)]
+    if text:
+        raise InputError(
+            f"Column {some(text)} of {asked.table!r} holds no numbers, and a table that is read piece by piece must: "
+            f"encode it beforehand, or leave it out ({' '.join(f'--drop {name}' for name in text[:3])})."
+        )
+    return target, person, columns
 
 
 def _guess(table: str, target: str) -> TaskName:

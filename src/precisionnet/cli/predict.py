@@ -44,22 +44,22 @@ class PredictRequest:
 def run_predict(asked: PredictRequest) -> None:
     """Predict, say how the rows differ from the training rows, and write."""
     model = load(asked.model)
-    _refuse_for_classes(model, asked)
+    refuse_for_classes(model, asked)
     data = _rows(asked.tables, asked.id_column, model)
     for sentence in data.notes:
         console.note(sentence)
     warned = [*data.doubts, *_unseen_levels(model, data.X)]
-    correction, more = _correction(model, asked) if asked.labelled else (None, [])
+    correction, more = correction_of(model, asked) if asked.labelled else (None, [])
     warned += more
     for sentence in warned:
         console.warn(sentence)
     shift = compare_rows(model, data.X)
-    advice = _advice(model, shift, correction)
+    advice = advice_on(model, shift, correction)
     if shift.shifted:
         console.warn(shift.sentence() + advice)
     if correction is not None:
         console.note(correction_sentence(correction))
-    result = _predictions(model, data, asked.interval, correction)
+    result = predictions(model, data, asked.interval, correction)
     if asked.page is not None:
         told = [*data.notes, *warned, *([advice] if shift.shifted else [])]
         _write_page(model, asked, shift, correction, result, [in_options(sentence) for sentence in told])
@@ -81,7 +81,7 @@ def correction_sentence(correction: Recalibration) -> str:
     )
 
 
-def _refuse_for_classes(model: Any, asked: PredictRequest) -> None:
+def refuse_for_classes(model: Any, asked: PredictRequest) -> None:
     """Before a table is read: intervals and corrections are for numbers, and need a sensible coverage."""
     numbers = hasattr(model, "predict_interval")
     for option, given in (("--interval", asked.interval), ("--recalibrate", asked.labelled or None)):
@@ -100,7 +100,7 @@ def _rows(paths: list[str], id_column: str | None, model: Any, *, target: str | 
     return data
 
 
-def _correction(model: Any, asked: PredictRequest) -> tuple[Recalibration, list[str]]:
+def correction_of(model: Any, asked: PredictRequest) -> tuple[Recalibration, list[str]]:
     """Learn a correction from the labelled rows, which have the model's columns and its target; and what to warn of."""
     if model.target_name_ is None:
         raise InputError("The model does not know the name of its target, which labelled rows need: leave it out.")
@@ -137,7 +137,8 @@ def _unseen_levels(model: Any, X: pd.DataFrame) -> list[str]:
     ]
 
 
-def _advice(model: Any, shift: Shift, correction: Recalibration | None) -> str:
+def advice_on(model: Any, shift: Shift, correction: Recalibration | None) -> str:
+    """Say what to do about predictions of rows unlike the training rows."""
     if shift.other_unit.any() or correction is not None or not hasattr(model, "predict_interval"):
         return ""
     return (
@@ -146,7 +147,8 @@ def _advice(model: Any, shift: Shift, correction: Recalibration | None) -> str:
     )
 
 
-def _predictions(model: Any, data: Dataset, interval: float | None, correction: Recalibration | None) -> pd.DataFrame:
+def predictions(model: Any, data: Dataset, interval: float | None, correction: Recalibration | None) -> pd.DataFrame:
+    """Return one row per prediction."""
     name = "predicted" if model.target_name_ is None else f"predicted_{model.target_name_}"
     predicted = model.predict(data.X)
     columns = {name: predicted if correction is None else correction.apply(predicted)}

@@ -124,13 +124,19 @@ def _of_text(path: Path, name: str, labels: tuple[str, ...]) -> Pieces:
 
 def _of_dataset(dataset: Any, name: str) -> Pieces:
     schema = dataset.schema
-    with _readable(name):
-        for fragment in dataset.get_fragments():
-            _refuse_other_schema(fragment, schema, name)
+    try:
+        with _readable(name):
+            for fragment in dataset.get_fragments():
+                _refuse_other_schema(fragment, schema, name)
+        filtered = False
+    except InputError:
+        raise
+    except ValueError:  # a filter: Arrow itself has to read
+        filtered = True
 
     def read(columns: list[str]) -> Iterator[tuple[str, Any]]:
         with _readable(name):
-            if getattr(dataset, "_scan_options", None):  # a filter: Arrow itself has to read
+            if filtered:
                 for batch in dataset.to_batches(columns=columns, batch_size=PARQUET_ROWS, use_threads=False):
                     yield name, batch
                 return

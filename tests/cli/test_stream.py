@@ -1,0 +1,85 @@
+"""Tables that are read piece by piece on the command line: fit, predict, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from precisionnet import load
+from precisionnet.cli import stream_rule
+from precisionnet.estimators import windows
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.standard_normal((500, 4)), columns=list("abcd"))
+    return table.assign(y=table["a"] - table["b"] + 0.1 * rng.standard_normal(500), who=[f"p{i}" for i in range(500)])
+
+
+@pytest.fixture(scope="module")
+def folder(rows, tmp_path_factory):
+    place = tmp_path_factory.mktemp("large") / "rows"
+    place.mkdir()
+    rows[:200].to_parquet(place / "1.parquet")
+    rows[200:].to_parquet(place / "2.parquet")
+    return place
+
+
+def test_a_folder_is_fitted_and_predicted_piece_by_piece(precisionnet, folder, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(windows, "WINDOW_ROWS", 100)
+    out = tmp_path / "out"
+    done = precisionnet(
+        "fit", folder, "--target", "Y", "--person", "who", "--out", out, "--max-epochs", 2, "--n-members", 4
+    )
+    assert done.code == 0, done.err
+    assert "Tested on 100 of 500 rows" in done.sentence
+    assert "regression (guessed" in done.flat
+    table = pd.read_csv(out / "predictions.csv")
+    assert len(table) == 100
+    np.testing.assert_allclose(table["true"], rows["y"].to_numpy()[table["row"]])
+    assert "<!doctype html>" in (out / "report.html").read_text(encoding="utf-8")
+    model = load(out / "model")
+    assert model.n_rows_["training"] == 500
+    for ending in ("csv", "parquet"):
+        file = tmp_path / f"said.{ending}"
+        done = precisionnet("predict", out, folder, "--output", file, "--id", "who", "--interval", 0.8)
+        assert done.code == 0, done.err
+        said = pd.read_csv(file) if ending == "csv" else pd.read_parquet(file)
+        assert said["who"].tolist() == rows["who"].tolist()
+        np.testing.assert_allclose(said["predicted_y"], model.predict(rows[list("abcd")]), rtol=1e-9)
+        assert (said["lower"] < said["upper"]).all()
+    done = precisionnet("predict", out, folder)
+    assert done.out.count("\n") == 501
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--target", "y"], "--drop who"),
+        (["--target", "z"], "'z' is no column"),
+        (["--target", "y", "--folds", 3, "--site", "who"], "2 things stand in the way"),
+        (["--target", "y", "--drop", "who", "--recipe", "paper"], "--recipe standard"),
+        (["--target", "y", "--drop", "who", "--task", "classification"], "classes"),
+    ],
+)
+def test_refusals_write_nothing(precisionnet, folder, tmp_path, options, said):
+    done = precisionnet("fit", folder, *options, "--out", tmp_path / "out")
+    assert done.code == 2
+    assert said in done.sentence
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_would_fill_the_memory_is_huge(folder, monkeypatch, precisionnet, tmp_path):
+    file = str(folder / "2.parquet")
+    assert not stream_rule.is_huge([file])
+    monkeypatch.setattr(stream_rule, "SMALLEST_FILE", 0)
+    monkeypatch.setattr(stream_rule, "free_memory", lambda: 300 * 6 * 8 / 0.05 - 1)
+    assert stream_rule.is_huge([file])
+    monkeypatch.setattr(stream_rule, "free_memory", lambda: 300 * 6 * 8 / 0.05 + 1)
+    assert not stream_rule.is_huge([file])
+    monkeypatch.setattr(stream_rule, "free_memory", lambda: 1.0)
+    done = precisionnet("fit", file, file, "--target", "y", "--out", tmp_path / "out")
+    assert done.code == 2
+    assert "join the tables beforehand" in done.sentence

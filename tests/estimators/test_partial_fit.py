@@ -1,0 +1,111 @@
+"""Going on with rows that came later: moments of all rows, networks that learn on, honest out-of-fold values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from precisionnet import PNNClassifier, PNNRegressor, load
+from precisionnet.errors import InputError
+
+FEW = {"n_members": 2, "max_epochs": 6, "random_state": 0}
+
+
+def draw(n, seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((n, 4)) + [0.0, 5.0, 0.0, -2.0], columns=list("abcd"))
+    X["b"] += 0.5 * X["a"]
+    return X, X["a"] - 2 * X["b"] + np.abs(X["c"]) + 0.1 * rng.standard_normal(n)
+
+
+@pytest.fixture(scope="module")
+def first():
+    return PNNRegressor(**FEW).partial_fit(*draw(300, 0))
+
+
+def again(model):
+    return PNNRegressor(**FEW).keep(model.fitted)
+
+
+def test_the_first_call_is_a_fit(first):
+    X, y = draw(300, 0)
+    np.testing.assert_array_equal(first.predict(X), PNNRegressor(**FEW).fit(X, y).predict(X))
+
+
+def test_moments_are_those_of_all_rows(first):
+    model = again(first).partial_fit(*draw(250, 1))
+    both = pd.concat([draw(300, 0)[0], draw(250, 1)[0]]).to_numpy()
+    scale = model.fitted.scaler.scale
+    np.testing.assert_allclose(model.covariance_ * np.outer(scale, scale), np.cov(both.T, bias=True), atol=1e-10)
+    np.testing.assert_allclose(model.fitted.scaler.inverse(model.fitted.center), both.mean(axis=0), atol=1e-10)
+    np.testing.assert_array_equal(scale, first.fitted.scaler.scale)  # the networks know no other units
+    assert model.n_rows_["training"] == 550
+    assert model.l1_penalty_ == pytest.approx(np.sqrt(np.log(4) / 550))
+
+
+def test_out_of_fold_values_are_those_of_the_new_rows(first, tmp_path):
+    X, y = draw(250, 1)
+    model = again(first).partial_fit(X, y)
+    known = model.oob_folds_ >= 0
+    assert len(model.oob_row_ids_) == 250
+    assert 0 < known.sum() < 250
+    assert model.oob_mae_ == pytest.approx(np.abs(model.oob_prediction_ - y)[known].mean())
+    assert len(model.calibration_.residual) == known.sum()
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))
+
+
+def test_a_few_rows_change_little_and_keep_what_was_measured(first):
+    X, y = draw(500, 2)
+    model = again(first).partial_fit(*draw(5, 1))
+    errors = [np.abs(one.predict(X) - y).mean() for one in (first, model)]
+    assert errors[1] < 1.1 * errors[0]
+    np.testing.assert_array_equal(model.calibration_.residual, first.calibration_.residual)
+    np.testing.assert_array_equal(model.task_graph_, first.task_graph_)
+
+
+def test_linear_networks_end_where_all_rows_would_have_brought_them():
+    """Recursive least squares is exact; the penalties of few rows are small here."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4))
+    y = X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * rng.standard_normal(300)
+    model = PNNRegressor(n_members=4, max_epochs=1, random_state=0)
+    for begin in range(0, 300, 100):
+        model.partial_fit(X[begin : begin + 100], y[begin : begin + 100])
+    assert model.kind_weights_ == {"linear": 1.0}
+    design = np.column_stack([np.ones(300), X])
+    best = design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    assert np.abs(model.predict(X) - best).max() < 0.02
+
+
+def test_classes_are_named_in_the_first_call():
+    X, y = draw(240, 0)
+    labels = np.where(y > -9, "high", "low")
+    names = ["high", "low", "unseen"]
+    model = PNNClassifier(**FEW).partial_fit(X, labels, classes=names)
+    assert model.classes_.tolist() == names
+    more, numbers = draw(240, 1)
+    model.partial_fit(more, np.where(numbers > -9, "high", "low"))
+    assert model.score(X, labels) > 0.7
+    before = model.predict_proba(X)
+    with pytest.raises(InputError, match="'middle'"):
+        model.partial_fit(X, np.full(240, "middle"))
+    with pytest.raises(InputError, match="classes must be those"):
+        model.partial_fit(X, labels, classes=["high", "middle"])
+    np.testing.assert_array_equal(model.predict_proba(X), before)  # what failed has left the model alone
+
+
+def test_refusals_leave_the_model_as_it_was(first):
+    X, y = draw(100, 1)
+    model = again(first)
+    for change, rows, said in (
+        ({}, X.drop(columns="d"), "d"),
+        ({}, X.assign(b=np.nan), "'b'"),
+        ({"n_members": 4}, X, "other parameters"),
+        ({"recipe": "paper", "n_members": None}, X, "recipe='standard'"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            model.set_params(**change).partial_fit(rows, y)
+        assert model.fitted is first.fitted
+        model.set_params(**FEW, recipe="standard")
