@@ -5,7 +5,7 @@ and of noise. Every case is tested on the same 100,000 further rows. ``stream`` 
 on the whole table.
 
     python -m benchmarks.scale.rows                  # all, each in a process of its own
-    python -m benchmarks.scale.rows stream 1000000   # one
+    python -m benchmarks.scale.rows stream 1000000 50   # one, with 50 epochs
 
 The table is drawn by one process and fitted by another, whose peak memory and that of its workers the operating system
 measures (see ``benchmarks.scale.solver``). A row per case goes to results/scale/rows.csv; ``load`` is the machine's
@@ -33,9 +33,18 @@ from pyarrow import parquet
 
 OUT = Path(__file__).parents[2] / "results" / "scale" / "rows.csv"
 N_COLUMNS, N_TEST, N_JOBS = 50, 100_000, 2
-CASES = (("memory", 100_000), ("stream", 100_000), ("stream", 300_000), ("stream", 1_000_000))
+CASES = (
+    ("memory", 100_000, 50),
+    ("stream", 100_000, 50),
+    ("stream", 1_000_000, 50),
+    ("stream", 100_000, 5),
+    ("stream", 300_000, 5),
+    ("stream", 1_000_000, 5),
+    ("stream", 3_000_000, 5),
+)
+"""How, rows and epochs: 50 is the default, 5 shows what memory depends on."""
 FIELDS = (
-    "how", "n_rows", "n_features", "seconds", "cpu_seconds", "peak_gb", "peak_worker_gb", "mae_test", "mae_noise",
+    "how", "n_rows", "n_features", "max_epochs", "seconds", "cpu_seconds", "peak_gb", "peak_worker_gb", "mae_test", "mae_noise",
     "oob_mae", "coverage_95", "best_epoch", "kinds", "n_jobs", "n_processors", "load",
 )  # fmt: skip
 NOISE = 0.5
@@ -65,12 +74,12 @@ def write(path: Path, n_rows: int) -> None:
     writer.close()
 
 
-def fit(path: Path, how: str, n_jobs: int) -> dict[str, Any]:
+def fit(path: Path, how: str, max_epochs: int, n_jobs: int) -> dict[str, Any]:
     """The one that is measured."""
     from precisionnet import PNNRegressor
 
     load = os.getloadavg()[0]
-    model = PNNRegressor(random_state=0, n_jobs=n_jobs)
+    model = PNNRegressor(max_epochs=max_epochs, random_state=0, n_jobs=n_jobs)
     started = time.perf_counter()
     if how == "stream":
         model.fit_table(path, target="y")
@@ -87,6 +96,7 @@ def fit(path: Path, how: str, n_jobs: int) -> dict[str, Any]:
         "how": how,
         "n_rows": model.n_rows_["training"],
         "n_features": N_COLUMNS,
+        "max_epochs": max_epochs,
         "seconds": round(seconds, 1),
         "cpu_seconds": round(sum(who.ru_utime + who.ru_stime for who in usage), 1),
         "peak_gb": round(usage[0].ru_maxrss * 1024 / 1e9, 3),
@@ -103,26 +113,32 @@ def fit(path: Path, how: str, n_jobs: int) -> dict[str, Any]:
     }
 
 
-def measure(how: str, n_rows: int) -> None:
+def measure(how: str, n_rows: int, max_epochs: int) -> None:
     """Draw, fit, record: two processes."""
     OUT.parent.mkdir(parents=True, exist_ok=True)
     module = [sys.executable, "-m", "benchmarks.scale.rows"]
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "table.parquet")
         subprocess.run([*module, "--draw", str(n_rows), path], check=True)
-        done = subprocess.run([*module, "--fit", how, str(N_JOBS), path], check=True, stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [*module, "--fit", how, str(max_epochs), str(N_JOBS), path], check=True, stdout=subprocess.PIPE, text=True
+        )
     row = json.loads(done.stdout)
     print(row, flush=True)
     rows = []
     if OUT.exists():
         with OUT.open(encoding="utf-8", newline="") as lines:
-            rows = [old for old in csv.DictReader(lines) if (old["how"], old["n_rows"]) != (how, str(n_rows))]
+            rows = [old for old in csv.DictReader(lines) if _case(old) != (how, n_rows, max_epochs)]
     rows.append(row)
-    rows.sort(key=lambda row: CASES.index((str(row["how"]), int(row["n_rows"]))))
+    rows.sort(key=lambda row: CASES.index(_case(row)))
     with OUT.open("w", encoding="utf-8", newline="") as lines:
         writer = csv.DictWriter(lines, FIELDS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+
+
+def _case(row: dict[str, Any]) -> tuple[str, int, int]:
+    return str(row["how"]), int(row["n_rows"]), int(row["max_epochs"])
 
 
 def main(arguments: list[str]) -> None:
@@ -130,10 +146,11 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ["--draw"]:
         write(Path(arguments[2]), int(arguments[1]))
     elif arguments[:1] == ["--fit"]:
-        print(json.dumps(fit(Path(arguments[3]), arguments[1], int(arguments[2]))))
+        print(json.dumps(fit(Path(arguments[4]), arguments[1], int(arguments[2]), int(arguments[3]))))
     else:
-        for how, n_rows in [(arguments[0], int(arguments[1]))] if arguments else CASES:
-            measure(how, n_rows)
+        for how, n_rows, max_epochs in CASES:
+            if not arguments or arguments == [how, str(n_rows), str(max_epochs)]:
+                measure(how, n_rows, max_epochs)
 
 
 if __name__ == "__main__":

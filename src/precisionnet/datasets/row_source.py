@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -112,14 +112,18 @@ class RowSource:
             return
         yield from self._recut(self.pieces.read(self._wanted), 0)
 
-    def each_part(self, function: Callable[[Iterator[RowBlock]], Made]) -> list[Made]:
+    def each_part(self, function: Callable[[RowSource, Iterator[RowBlock]], Made]) -> list[Made]:
         """Return what a function makes of the rows of each part: of a Dask DataFrame where its partitions are."""
         if not self.pieces.lazy_parts:
-            return [function(self.blocks())]
+            return [function(self, self.blocks())]
         dask: Any = importlib.import_module("dask")
-        on_part = dask.delayed(_on_part)
+        on_part, lean = dask.delayed(_on_part), self.without_rows()
         parts = enumerate(self.pieces.lazy_parts)
-        return list(dask.compute(*(on_part(self, function, part, number) for number, part in parts)))
+        return list(dask.compute(*(on_part(lean, function, part, number) for number, part in parts)))
+
+    def without_rows(self) -> RowSource:
+        """Return the roles alone, which travel to where a partition lies; the other partitions stay where they are."""
+        return replace(self, pieces=replace(self.pieces, read=_nothing, lazy_parts=()))
 
     @property
     def _wanted(self) -> list[str]:
@@ -248,8 +252,14 @@ def open_rows(
     return RowSource(pieces, tuple(features), target, groups, sample_weight, task)
 
 
-def _on_part(source: RowSource, function: Callable[[Iterator[RowBlock]], Made], frame: Any, number: int) -> Made:
-    return function(source._part_blocks(frame, number))
+def _on_part(
+    source: RowSource, function: Callable[[RowSource, Iterator[RowBlock]], Made], frame: Any, number: int
+) -> Made:
+    return function(source, source._part_blocks(frame, number))
+
+
+def _nothing(columns: list[str]) -> Iterator[tuple[str, Any]]:
+    return iter(())
 
 
 def _role(name: str, target: str, groups: str | None) -> str:

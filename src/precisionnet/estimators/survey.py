@@ -116,7 +116,7 @@ def survey(source: RowSource, size: int, seed: int, missing: str, middle: FloatA
     Survey
         Of all rows.
     """
-    found = source.each_part(partial(_survey_part, source, size, seed, missing, middle))
+    found = source.each_part(partial(_survey_part, size, seed, missing, middle))
     known = [one for one in found if one is not None]
     if not known:
         raise InputError(f"{source.pieces.name} has no rows with weight: pass one that has.")
@@ -142,7 +142,7 @@ def mixed(values: Hashes, seed: int) -> Hashes:
 
 
 def _survey_part(
-    source: RowSource, size: int, seed: int, missing: str, middle: FloatArray | None, blocks: Iterator[RowBlock]
+    size: int, seed: int, missing: str, middle: FloatArray | None, source: RowSource, blocks: Iterator[RowBlock]
 ) -> Survey | None:
     """Survey the rows of a part; None where it has none."""
     whole: Survey | None = None
