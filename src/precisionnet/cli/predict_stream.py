@@ -154,7 +154,8 @@ class _Text:
 
 class _Parquet:
     def __init__(self, path: Path) -> None:
-        self._path, self._writer = path, None
+        self._path = path
+        self._writer: Any = None
 
     def __enter__(self) -> _Parquet:
         return self
