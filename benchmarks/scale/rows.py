@@ -44,8 +44,8 @@ CASES = (
 )
 """How, rows and epochs: 50 is the default, 5 shows what memory depends on."""
 FIELDS = (
-    "how", "n_rows", "n_features", "max_epochs", "seconds", "cpu_seconds", "peak_gb", "peak_worker_gb", "mae_test", "mae_noise",
-    "oob_mae", "coverage_95", "best_epoch", "kinds", "n_jobs", "n_processors", "load",
+    "how", "n_rows", "n_features", "max_epochs", "seconds", "cpu_seconds", "peak_gb", "peak_worker_gb", "mae_test",
+    "mae_noise", "oob_mae", "coverage_95", "best_epoch", "kinds", "n_jobs", "n_processors", "load",
 )  # fmt: skip
 NOISE = 0.5
 

@@ -61,7 +61,7 @@ def test_a_folder_is_fitted_and_predicted_piece_by_piece(precisionnet, folder, r
         (["--target", "z"], "'z' is no column"),
         (["--target", "y", "--folds", 3, "--site", "who"], "2 things stand in the way"),
         (["--target", "y", "--drop", "who", "--recipe", "paper"], "--recipe standard"),
-        (["--target", "y", "--drop", "who", "--task", "classification"], "classes"),
+        (["--target", "y", "--drop", "who", "--task", "classification"], "decimals"),
     ],
 )
 def test_refusals_write_nothing(precisionnet, folder, tmp_path, options, said):

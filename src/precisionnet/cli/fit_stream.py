@@ -56,7 +56,7 @@ def run_fit_stream(asked: StreamRequest) -> None:
     parameters = asked.parameters | ({"missing": "median"} if asked.parameters["missing"] == "indicator" else {})
     target, person, columns = _columns(asked)
     guessed = asked.task == "auto"
-    task: TaskName = _guess(asked.table, target) if guessed else asked.task  # type: ignore[assignment]
+    task = _task(asked.table, target, asked.task)
     settings = settings_of(parameters, task, name_of=option_name)
     rows = open_rows(asked.table, target, task, columns=columns, groups=person)
     console.note(f"{asked.table} is read piece by piece, twice before the training begins.")
@@ -108,8 +108,8 @@ def _columns(asked: StreamRequest) -> tuple[str, str | None, list[str]]:
     return target, person, columns
 
 
-def _guess(table: str, target: str) -> TaskName:
-    """Look at the first rows."""
+def _task(table: str, target: str, asked: str) -> TaskName:
+    """Say by the first rows whether the target is a number or a class; refuse what it cannot be."""
     parts, n_rows = list[Any](), 0
     for _, piece in find_pieces(table, (target,)).read([target]):
         parts.append(piece.to_pandas()[target] if hasattr(piece, "to_pandas") else piece[target])
@@ -120,7 +120,14 @@ def _guess(table: str, target: str) -> TaskName:
         raise InputError(f"Table {table!r} has no rows: pass one that has.")
     first = pd.concat(parts, ignore_index=True).dropna()
     numbers = pd.to_numeric(first, errors="coerce") if not pd.api.types.is_numeric_dtype(first.dtype) else first
-    return guess_task(plain_target(first if numbers.isna().any() else numbers))
+    y = plain_target(first if numbers.isna().any() else numbers)
+    task: TaskName = guess_task(y) if asked == "auto" else asked  # type: ignore[assignment]
+    if task == "classification" and pd.api.types.is_float_dtype(y.dtype) and bool((y % 1 != 0).any()):
+        raise InputError(
+            f"Target {shown(target)} of {table!r} holds numbers with decimals, such as {y[y % 1 != 0].iloc[0]:g}, which "
+            "are no classes: set --task regression, or name another target."
+        )
+    return task
 
 
 def _sampled_rows(rows: RowSource, model: Any) -> Dataset:

@@ -209,7 +209,13 @@ def prepare(
         validation,
         target,
         scaler,
-        _covariance(training, scaler, shown_names, settings),
+        usable_covariance(
+            sample_covariance(scaler.transform(training.X), training.weight),
+            moments(training.X, training.weight)[2],
+            len(training),
+            shown_names,
+            settings,
+        ),
         column_names,
         target_name,
         np.arange(len(values)) if row_ids is None else row_ids,
@@ -326,12 +332,6 @@ def _checked_weight(sample_weight: Any, X: FloatArray) -> FloatArray:
     if (weight < 0).any():
         raise InputError("Negative values in data passed to `sample_weight`: a row counts 0 times or more.")
     return weight
-
-
-def _covariance(training: Table, scaler: Scaler, names: list[str], settings: Settings) -> FloatArray:
-    emp_cov = sample_covariance(scaler.transform(training.X), training.weight)
-    constant = moments(training.X, training.weight)[2]
-    return usable_covariance(emp_cov, constant, len(training), names, settings)
 
 
 def usable_covariance(

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from precisionnet.joint.matrices import MATRICES, Fixed
-from precisionnet.joint.problem import JointProblem, Start, TensorRows, l2_norm_squared
+from precisionnet.joint.problem import JointProblem, RowWindows, Start, TensorRows, l2_norm_squared
 from precisionnet.joint.pruning import ENDS, Pruned
 from precisionnet.joint.trainer import EIGENVALUE_ERRORS, Adam, HistoryRow, Snapshot, add_l2_gradient, keep_freed_memory
 from precisionnet.linalg import count_zeros
@@ -162,7 +162,8 @@ class MemberStack:
         """Take every member once over its rows."""
         solve = epoch > 1 and (epoch - 1) % plan.theta_every == 0
         self.matrices.begin((epoch - 1) / plan.max_epochs, solve=solve)
-        train_loss, train_metric = self._pass_over_rows(self._in_window(problem, epoch), plan, epoch)
+        learned = problem if problem.windows is None else self._in_window(problem, problem.windows, epoch)
+        train_loss, train_metric = self._pass_over_rows(learned, plan, epoch)
         theta, theta_task = self.matrices.snapshot()
         networks = self.network.member_states()
         held_loss, held_metric, outputs = self._held_out_scores(problem, validation, theta_task)
@@ -182,11 +183,9 @@ class MemberStack:
         }
         return StackEpoch(theta, theta_task, networks, row, outputs)
 
-    def _in_window(self, problem: JointProblem, epoch: int) -> JointProblem:
-        """Return the problem with the rows of this epoch's window, where the table is larger than one."""
-        if problem.windows is None:
-            return problem
-        rows, fold = problem.windows.of_epoch(epoch)
+    def _in_window(self, problem: JointProblem, windows: RowWindows, epoch: int) -> JointProblem:
+        """Return the problem with the rows of this epoch's window."""
+        rows, fold = windows.of_epoch(epoch)
         self._rows = [torch.from_numpy(np.flatnonzero(fold != own)) for own in self._folds]
         self._cut_batches()
         return replace(problem, rows=rows)
