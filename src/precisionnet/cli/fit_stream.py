@@ -124,7 +124,7 @@ def _task(table: str, target: str, asked: str) -> TaskName:
     task: TaskName = guess_task(y) if asked == "auto" else asked  # type: ignore[assignment]
     if task == "classification" and pd.api.types.is_float_dtype(y.dtype) and bool((y % 1 != 0).any()):
         raise InputError(
-            f"Target {shown(target)} of {table!r} holds numbers with decimals, such as {y[y % 1 != 0].iloc[0]:g}, which "
+            f"Target {shown(target)} of {table!r} holds decimals, such as {y[y % 1 != 0].iloc[0]:g}, which "
             "are no classes: set --task regression, or name another target."
         )
     return task
