@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from precisionnet.errors import refuse_all
+from precisionnet.estimators.checks import Rows
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.preparation import TrainingData
 from precisionnet.estimators.training import train
@@ -32,6 +33,9 @@ class TableFits:
     def _prepared(
         self, X: Any, y: Any, sample_weight: Any, **rows: Any
     ) -> tuple[Settings, TrainingData, list[Callback]]:
+        raise NotImplementedError
+
+    def _checked_rows(self, X: Any) -> Rows:
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
@@ -128,7 +132,9 @@ class TableFits:
         from precisionnet.estimators.continuation import go_on
 
         settings, callbacks = self._checked()
-        refuse_all(_needs_all_rows(settings))
+        if wrong := _needs_all_rows(settings):
+            self._checked_rows(X)  # rows of other columns are the greater mistake
+            refuse_all(wrong)
         running: dict[str, Any] = {"network": self.network, "callbacks": callbacks, "n_jobs": self.n_jobs}
         return self.keep(go_on(self, settings, X, y, sample_weight, groups=groups, **running))
 
