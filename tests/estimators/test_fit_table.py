@@ -256,6 +256,7 @@ def test_empty_windows_are_no_problem_for_dealing(tmp_path, table):
     assert found.n_windows == 1
 
 
+@pytest.mark.slow
 def test_a_dask_frame_is_surveyed_where_its_partitions_are(table, streamed):
     dask_frame = pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=3)
     rows = open_rows(dask_frame, "y", "regression", columns=list("abcd"))
