@@ -151,7 +151,8 @@ def fit(
     )
     if stream or folder or is_huge(tables):
         whole = {"--site": site, "--folds": folds, "--hold-out": hold_out, "--time": time, "--covariate": covariate}
-        whole |= {"--measures": measures, "--complete-rows": complete_rows or None, "--strict": strict or None}
+        whole |= {"--measures": measures, "--complete-rows": complete_rows, "--strict": strict}
+        whole |= {"--scheduler": scheduler}  # whose workers cannot read files of this machine
         refuse_for_stream(tables, whole)
         from precisionnet.cli.fit_stream import StreamRequest, run_fit_stream
 

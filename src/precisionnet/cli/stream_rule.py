@@ -46,7 +46,7 @@ def refuse_for_stream(tables: list[str], given: dict[str, Any]) -> None:
     if len(tables) > 1:
         wrong.append("Only one table can be read piece by piece: join the tables beforehand, into one parquet file.")
     wrong += [
-        f"{option} needs the whole table in memory, and {tables[0]!r} is read piece by piece: leave it out."
+        f"{option} cannot be had while {tables[0]!r} is read piece by piece: leave it out."
         for option, value in given.items()
         if value
     ]

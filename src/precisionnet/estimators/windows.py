@@ -105,7 +105,13 @@ class TableWindows:
 
     def _read(self, number: int) -> tuple[TensorRows, IndexArray]:
         assert self.target is not None
-        found = np.fromfile(_file(self.folder, number), dtype=self.kind)
+        try:
+            found = np.fromfile(_file(self.folder, number), dtype=self.kind)
+        except OSError as error:
+            raise InputError(
+                f"A worker cannot read the rows in {str(self.folder)!r}, which are files of the machine that fits: use "
+                "workers on that machine, or leave n_jobs out."
+            ) from error
         x = torch.from_numpy(np.ascontiguousarray(found["x"])).unsqueeze(-1).to(self.device)
         y = self.target.tensor(found["y"].copy())
         y = (y.to(x.dtype) if y.is_floating_point() else y).to(self.device)
