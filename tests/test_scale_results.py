@@ -1,0 +1,28 @@
+"""What docs/large.md says of rows is what was measured."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_fits_against_rows_are_the_committed_rows():
+    rows = pd.read_csv(ROOT / "results" / "scale" / "rows.csv")
+    text = (ROOT / "docs" / "large.md").read_text(encoding="utf-8").split("<!-- results/scale/rows.csv -->")[1]
+    table = [line for line in text.split("\n\n")[0].splitlines() if line.startswith("| `")]
+    assert len(table) == len(rows)
+    for line in table:
+        how, n_rows, epochs, *shown = [cell.strip(" `") for cell in line.strip("|").split("|")]
+        how = {"fit": "memory", "fit_table": "stream"}[how]
+        (row,) = rows[
+            (rows["how"] == how) & (rows["n_rows"] == int(n_rows.replace(",", ""))) & (rows["max_epochs"] == int(epochs))
+        ].itertuples()
+        seconds, load = re.fullmatch(r"(\d+) \((\d+)\)", shown[0]).groups()
+        assert (int(seconds), int(load)) == (round(row.seconds), round(row.load))
+        assert int(shown[1]) == round(row.cpu_seconds)
+        assert shown[2] == f"{row.peak_gb:.2f} + 2 x {row.peak_worker_gb:.2f} GB"
+        assert shown[3] == f"{row.mae_test:.4f}"
