@@ -521,7 +521,7 @@ TAMPERED = {
     "a target's name that is a number": field("target_name", to=3),
     "classes of a number": field("classes", to={"dtype": "<i8", "values": [0, 1]}),
     "rows that are none": field("n_rows", to=None),
-    "rows that are too many": field("n_rows", "training", to=10**9),
+    "rows that are too few": field("n_rows", "training", to=2),
     "rows below zero": field("n_rows", "validation", to=-1),
     "medians without need": lambda d, t: t.update(medians=torch.zeros(8, dtype=torch.float64)),
     "medians needed": field("settings", "missing", to="median"),
