@@ -157,7 +157,7 @@ def fit(
         from precisionnet.cli.fit_stream import StreamRequest, run_fit_stream
 
         dropped = (*(drop or []), *([] if id_column is None or id_column == person else [id_column]))
-        run_fit_stream(StreamRequest(tables[0], target, task, person, dropped, Path(out), seed, parameters))
+        run_fit_stream(StreamRequest(tables[0], target, task, person, dropped, Path(out), seed, parameters, open_it))
         return
     beside, inputs = (hold_out, time), covariate or []
     loading = load_options(target, id_column, person, site, drop, format, regions, duplicates, measures, beside, inputs)

@@ -84,12 +84,12 @@ def fit_and_write(
                 data, task, parameters, seed=seed, folds=folds, callbacks=[bar.advance], on_fit=bar.count_fits
             )
         result.model.save(folder / MODEL_FOLDER)
-        write_table(_predictions(result, data), folder / PREDICTIONS)
-        _write_page(result, data, findings, source, explain, folder)
+        write_table(tested_rows(result, data), folder / PREDICTIONS)
+        write_page(result, data, findings, source, explain, folder)
     return result
 
 
-def _write_page(
+def write_page(
     result: Measured, data: Dataset, findings: Sequence[Finding], source: str, explain: str, folder: Path
 ) -> None:
     """Write the page, and its figures beside it."""
@@ -176,7 +176,7 @@ def print_result(result: Measured, out: Path, next_to: str, *, guessed: bool = F
     )
 
 
-def _predictions(result: Measured, data: Dataset) -> pd.DataFrame:
+def tested_rows(result: Measured, data: Dataset) -> pd.DataFrame:
     """Every row of the table: its id, true and predicted target and the fold that it was predicted in."""
     tested, said = result.folds.tested, result.predictions[result.method]
     predicted = pd.Series(said.predicted, index=tested).reindex(range(len(data)))

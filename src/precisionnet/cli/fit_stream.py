@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
+import shlex
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,20 +12,28 @@ import numpy as np
 import pandas as pd
 
 from precisionnet.cli import console
-from precisionnet.cli.fit import MODEL_FOLDER, PREDICTIONS, REPORT, is_fit_output, print_result
+from precisionnet.cli.fit import (
+    MODEL_FOLDER,
+    PREDICTIONS,
+    REPORT,
+    explain_command,
+    is_fit_output,
+    print_result,
+    tested_rows,
+    write_page,
+)
 from precisionnet.cli.options import option_name
+from precisionnet.cli.pages import open_page
 from precisionnet.cli.progress import epochs
-from precisionnet.cli.tables import prediction_frame
 from precisionnet.datasets import Dataset, guess_task
 from precisionnet.datasets.batches import is_number
 from precisionnet.datasets.row_pieces import find_pieces
 from precisionnet.datasets.row_source import RowSource, open_rows
 from precisionnet.datasets.table_files import find
 from precisionnet.datasets.validation import plain_target
-from precisionnet.errors import InputError, PrecisionNetWarning, did_you_mean, refuse_all, shown, some
+from precisionnet.errors import InputError, PrecisionNetWarning, did_you_mean, printable, refuse_all, shown, some
 from precisionnet.estimators import PNNClassifier, PNNRegressor
-from precisionnet.evaluation.cross_validation import Measured, measure_sample
-from precisionnet.evaluation.protocol import target_of
+from precisionnet.evaluation.cross_validation import measure_sample
 from precisionnet.outputs import whole_folder
 from precisionnet.parameters import settings_of
 from precisionnet.tables_out import write_table
@@ -49,6 +56,7 @@ class StreamRequest:
     out: Path
     seed: int
     parameters: dict[str, Any]
+    open_it: bool = False
 
 
 def run_fit_stream(asked: StreamRequest) -> None:
@@ -77,11 +85,20 @@ def run_fit_stream(asked: StreamRequest) -> None:
                     f"Tested on {n_sampled:,} of {n_rows:,} rows, drawn at random; what stands beside the network "
                     "learned from these rows alone. precisionnet predict predicts all rows."
                 )
-            _write(result, data, folder, Path(asked.table).name)
+            data = data.take(np.flatnonzero(model.oob_folds_ >= 0))
+            model.save(folder / MODEL_FOLDER)
+            write_table(tested_rows(result, data), folder / PREDICTIONS)
+            explain = explain_command(asked.out, [asked.table], None, person)
+            write_page(result, data, (), Path(asked.table).name, explain, folder)
     except KeyboardInterrupt:
         console.note("Stopped; nothing was written.")
         raise
-    print_result(result, asked.out, guessed=guessed)
+    predict = " ".join(
+        ["precisionnet predict", *(shlex.quote(printable(str(word))) for word in (asked.out, asked.table))]
+    )
+    print_result(result, asked.out, f"{predict}: predictions of all rows", guessed=guessed)
+    if asked.open_it:
+        open_page(asked.out / REPORT)
 
 
 def _columns(asked: StreamRequest) -> tuple[str, str | None, list[str]]:
@@ -146,17 +163,3 @@ def _sampled_rows(rows: RowSource, model: Any) -> Dataset:
     X = table[list(rows.columns)] if middle is None else table[list(rows.columns)].fillna(middle)
     people = None if rows.groups is None else table["person"].rename(rows.groups)
     return Dataset(X, table[rows.target], groups=people)
-
-
-def _write(result: Measured, data: Dataset, folder: Path, source: str) -> None:
-    result.model.save(folder / MODEL_FOLDER)
-    said, tested = result.predictions[result.method], np.flatnonzero(result.model.oob_folds_ >= 0)
-    columns = {"true": target_of(data)[tested], "predicted": said.predicted, "fold": result.folds.fold + 1}
-    classes: Sequence[Any] | None = getattr(result.model, "classes_", None)
-    write_table(prediction_frame(data.X.index[tested], columns, said.probabilities, classes), folder / PREDICTIONS)
-    from precisionnet.report import render
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a glyph that is missing from a font is no news
-        page = render(result, source, datetime.date.today().isoformat())
-    (folder / REPORT).write_text(page, encoding="utf-8")
