@@ -13,7 +13,7 @@ export PRECISIONNET_DATA
 # the package.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: conventions setup demo test test-other-kernels test-slow test-all test-browser lint format docs results experiments figures bench-precision bench-report bench-scale bench-grid bench-train bench-files evidence accuracy honest tables study-recipe clean gap
+.PHONY: conventions setup demo test test-other-kernels test-slow test-all test-browser lint format docs site results experiments figures bench-precision bench-report bench-scale bench-grid bench-train bench-files evidence accuracy honest tables study-recipe clean gap
 
 setup: $(READY)
 
@@ -59,18 +59,25 @@ test-browser: $(READY)
 	$(BIN)/python -m pytest -m browser -rs
 
 lint: $(READY)
-	$(BIN)/ruff check src tests tools benchmarks
-	$(BIN)/ruff format --check src tests tools benchmarks
+	$(BIN)/ruff check src tests tools benchmarks examples docs/conf.py
+	$(BIN)/ruff format --check src tests tools benchmarks examples docs/conf.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(READY)
-	$(BIN)/ruff check --fix src tests tools benchmarks
-	$(BIN)/ruff format src tests tools benchmarks
+	$(BIN)/ruff check --fix src tests tools benchmarks examples docs/conf.py
+	$(BIN)/ruff format src tests tools benchmarks examples docs/conf.py
 
 # docs/parameters.md from the one table of parameters.
 docs: $(READY)
 	$(BIN)/python tools/parameter_page.py > docs/parameters.md
+
+# The documentation as a site, in site-output/html: every example is run, warnings are errors, links between pages are checked.
+# Links to other sites are not: that would need them to be there.
+site: $(READY)
+	$(PIP) -e '.[site]'
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -j 2 -b html -d site-output/doctrees docs site-output/html
+	$(BIN)/python tools/check_site.py site-output/html
 
 # The figures that README.md quotes, from the real tables.
 results: $(READY)
@@ -159,5 +166,5 @@ study-recipe: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.recipe.run
 
 clean:
-	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .numba_cache
+	rm -rf $(VENV) demo-output site-output docs/api docs/gallery docs/commands.rst docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .numba_cache
 	find src -name "*.nb[ci]" -delete
