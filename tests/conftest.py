@@ -5,6 +5,7 @@ What must be set before numba is imported is in ``tests/__init__.py``.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -43,6 +44,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Compile the kernels before the first test, where no run before this one did; not to list tests, not per worker."""
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         kernels.warm()
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is there before the first test out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 AS_FOR_A_USER = {"joint", "nn", "runner", "test_fit", "test_files_processes"}
