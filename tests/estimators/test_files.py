@@ -27,7 +27,7 @@ from precisionnet.estimators.summary import read_summary
 from precisionnet.nn import PrecisionNetwork
 
 FEW = {"n_members": 2, "max_epochs": 2, "random_state": 0}
-PAPER = {"recipe": "paper", "max_epochs": 2, "random_state": 0}
+PAPER = {"recipe": "paper", "max_epochs": 2, "weight_steps": 5, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
