@@ -26,7 +26,7 @@ demo: $(READY)
 	$(BIN)/precisionnet demo --out demo-output
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto -m "not slow and not browser"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not browser"
 
 # The default tests again with the kernels of another processor: finds tests that compare bits or digits made on one
 # processor with those of another. Each setting changes bits on a machine with AVX-512 (on an older one some do nothing):
@@ -39,7 +39,7 @@ OTHER_KERNELS := OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU_FEATURES="X86_V4 AVX5
   ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 NUMBA_CPU_NAME=generic
 
 test-other-kernels: $(READY)
-	$(OTHER_KERNELS) $(BIN)/python -m pytest -n auto -m "not slow and not browser"
+	$(OTHER_KERNELS) $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not browser"
 
 # The slow tests, and every test with drawn examples with many new ones.
 test-slow: $(READY)

@@ -18,9 +18,9 @@ from precisionnet.evaluation.statistics import interval
 from precisionnet.paper.cohorts import TABLE_1
 from precisionnet.parameters import PARAMETERS
 from precisionnet.runner import read_folder
-from tests.cheap import cheap_baselines
+from tests.cheap import cheap_baselines, short_training
 
-__all__ = ["cheap_baselines"]
+__all__ = ["cheap_baselines", "short_training"]
 
 ROOT = Path(__file__).parents[1]
 METHODS_OF_A_COMPARISON = [

@@ -105,7 +105,9 @@ def test_nothing_fitted_before_the_first_epoch_sees_the_validation_rows(gaussian
     moved = np.isin(values[:, 0], validation.X[:, 0])
     far = values.copy()
     far[moved, 1:] += 1e6  # the rows are sorted by the first column
-    plain, blown = (PNNRegressor(**of_method("glasso", quick) | SPLIT | {"max_epochs": 1}).fit(X, y) for X in (values, far))
+    plain, blown = (
+        PNNRegressor(**of_method("glasso", quick) | SPLIT | {"max_epochs": 1}).fit(X, y) for X in (values, far)
+    )
     np.testing.assert_array_equal(plain.fitted.scaler.mean, blown.fitted.scaler.mean)
     np.testing.assert_array_equal(plain.fitted.target.scaler.mean, blown.fitted.target.scaler.mean)
     np.testing.assert_array_equal(plain.covariance_, blown.covariance_)
@@ -181,7 +183,11 @@ def test_switches(gaussian, quick):
 @both_recipes
 def test_larger_l1_scale_is_sparser(gaussian, quick):
     edges = [
-        len(PNNRegressor(**of_method("glasso", quick) | {"max_epochs": 1}, l1_scale=s).fit(gaussian.X, gaussian.y).to_edge_frame())
+        len(
+            PNNRegressor(**of_method("glasso", quick) | {"max_epochs": 1}, l1_scale=s)
+            .fit(gaussian.X, gaussian.y)
+            .to_edge_frame()
+        )
         for s in (0.1, 1.0, 4.0)
     ]
     assert edges[0] > edges[1] > edges[2]

@@ -19,7 +19,14 @@ from precisionnet import PNNClassifier, PNNRegressor
 
 FEW = {
     "standard": {"n_members": 2, "max_epochs": 3},
-    "paper": {"recipe": "paper", "readout": "mlp", "max_epochs": 6, "task_steps": 1, "weight_steps": 8, "learning_rate": 0.02},
+    "paper": {
+        "recipe": "paper",
+        "readout": "mlp",
+        "max_epochs": 6,
+        "task_steps": 1,
+        "weight_steps": 8,
+        "learning_rate": 0.02,
+    },
 }
 """Small enough to be checked in a moment, large enough to learn the tables of the checks."""
 

@@ -175,9 +175,9 @@ def test_few_rows_and_repeated_ids_are_said():
 
 def test_a_target_of_noise_is_no_better_than_guessing_and_a_real_one_is():
     data = table(n=120)
-    assert measure(data, "regression", FAST | {"max_epochs": 10}).beats_guessing
+    assert measure(data, "regression", FAST | {"max_epochs": 6}).beats_guessing
     noise = pd.Series(np.random.default_rng(3).normal(size=120), name="y")
-    assert not measure(replace(data, y=noise), "regression", FAST | {"max_epochs": 10}).beats_guessing
+    assert not measure(replace(data, y=noise), "regression", FAST | {"max_epochs": 6}).beats_guessing
 
 
 def test_where_the_site_tells_the_target_its_median_is_the_guess_to_beat():
