@@ -25,6 +25,7 @@ from precisionnet.estimators.checks import (
     refuse_bad_values,
     refuse_empty_columns,
     refuse_no_logarithm,
+    refuse_complex,
     refuse_text_columns,
     warn_about_columns,
     warn_about_left_out,
@@ -240,6 +241,8 @@ def _checked(
 ) -> tuple[FloatArray, Any]:
     """Return the features as float64, and the labels; of a regression as float64, too."""
     refuse_text_columns(X)
+    refuse_complex(X, "X")
+    refuse_complex(y, "y")
     X, y = validate_data(
         estimator, X, y, dtype=np.float64, ensure_all_finite=False, reset=reset, y_numeric=task == "regression"
     )
