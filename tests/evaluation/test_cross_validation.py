@@ -35,7 +35,7 @@ def table(task: str = "regression", n: int = 60, **parts) -> Dataset:
     return Dataset(X, (y if task == "regression" else (y > 0).map({True: "old", False: "young"})).rename("y"), **parts)
 
 
-@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize("task", ["regression", pytest.param("classification", marks=pytest.mark.slow)])
 def test_the_linear_model_is_that_of_a_comparison(task, monkeypatch):
     """The same pipeline, the same grid: only the rows that choose the penalty differ."""
     data, name = table(task), LINEAR[task]

@@ -104,7 +104,8 @@ def refuse_complex(values: Any, name: str) -> None:
     dtypes = values.dtypes if isinstance(values, pd.DataFrame) else [getattr(values, "dtype", None)]
     if any(getattr(dtype, "kind", None) == "c" for dtype in dtypes):
         raise InputError(
-            f"Complex data not supported: {name} holds complex numbers; pass its real part if the imaginary part is zero."
+            f"Complex data not supported: {name} holds complex numbers; pass its real part where the imaginary part is "
+            "zero."
         )
 
 
