@@ -13,7 +13,7 @@ export PRECISIONNET_DATA
 # the package.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: conventions setup demo test test-other-kernels test-slow test-all test-browser lint format docs results experiments figures bench-precision bench-report bench-scale bench-grid bench-train bench-files evidence accuracy honest tables study-recipe clean gap
+.PHONY: conventions setup demo test test-other-kernels test-slow test-all test-browser lint format docs site results experiments figures bench-precision bench-report bench-scale bench-grid bench-train bench-files evidence accuracy honest tables study-recipe clean gap
 
 setup: $(READY)
 
@@ -26,7 +26,7 @@ demo: $(READY)
 	$(BIN)/precisionnet demo --out demo-output
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto -m "not slow and not browser"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not browser"
 
 # The default tests again with the kernels of another processor: finds tests that compare bits or digits made on one
 # processor with those of another. Each setting changes bits on a machine with AVX-512 (on an older one some do nothing):
@@ -39,7 +39,7 @@ OTHER_KERNELS := OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU_FEATURES="X86_V4 AVX5
   ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 NUMBA_CPU_NAME=generic
 
 test-other-kernels: $(READY)
-	$(OTHER_KERNELS) $(BIN)/python -m pytest -n auto -m "not slow and not browser"
+	$(OTHER_KERNELS) $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not browser"
 
 # The slow tests, and every test with drawn examples with many new ones.
 test-slow: $(READY)
@@ -59,18 +59,25 @@ test-browser: $(READY)
 	$(BIN)/python -m pytest -m browser -rs
 
 lint: $(READY)
-	$(BIN)/ruff check src tests tools benchmarks
-	$(BIN)/ruff format --check src tests tools benchmarks
+	$(BIN)/ruff check src tests tools benchmarks examples docs/conf.py
+	$(BIN)/ruff format --check src tests tools benchmarks examples docs/conf.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(READY)
-	$(BIN)/ruff check --fix src tests tools benchmarks
-	$(BIN)/ruff format src tests tools benchmarks
+	$(BIN)/ruff check --fix src tests tools benchmarks examples docs/conf.py
+	$(BIN)/ruff format src tests tools benchmarks examples docs/conf.py
 
 # docs/parameters.md from the one table of parameters.
 docs: $(READY)
 	$(BIN)/python tools/parameter_page.py > docs/parameters.md
+
+# The documentation as a site, in site-output/html: every example is run, warnings are errors, links between pages are checked.
+# Links to other sites are not: that would need them to be there.
+site: $(READY)
+	$(PIP) -e '.[site]'
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -j 2 -b html -d site-output/doctrees docs site-output/html
+	$(BIN)/python tools/check_site.py site-output/html
 
 # The figures that README.md quotes, from the real tables.
 results: $(READY)
@@ -161,5 +168,5 @@ study-recipe: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.recipe.run
 
 clean:
-	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .numba_cache
+	rm -rf $(VENV) demo-output site-output docs/api docs/gallery docs/commands.rst docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .numba_cache
 	find src -name "*.nb[ci]" -delete

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from precisionnet.estimators import base
+from precisionnet.estimators.training import train
 from precisionnet.evaluation import cross_validation, people_folds
 from precisionnet.evaluation.methods import METHODS
 
@@ -41,4 +43,19 @@ def two_folds(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if without_slow(request):
             patch.setattr(cross_validation, "people_folds", dealt)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_training(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Import this into a module of snippets, which must run but not learn: a fit ends after four epochs, evidence is
+    taken from one pair of halves."""
+
+    def ended_early(data: Any, settings: Any, **others: Any) -> Any:
+        return train(data, replace(settings, max_epochs=min(settings.max_epochs, 4)), **others)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if without_slow(request):
+            patch.setattr(base, "train", ended_early)
+            patch.setattr("precisionnet.evidence.task.HALF_PAIRS", 1)
         yield

@@ -18,9 +18,9 @@ from precisionnet.evaluation.statistics import interval
 from precisionnet.paper.cohorts import TABLE_1
 from precisionnet.parameters import PARAMETERS
 from precisionnet.runner import read_folder
-from tests.cheap import cheap_baselines
+from tests.cheap import cheap_baselines, short_training
 
-__all__ = ["cheap_baselines"]
+__all__ = ["cheap_baselines", "short_training"]
 
 ROOT = Path(__file__).parents[1]
 METHODS_OF_A_COMPARISON = [
@@ -37,7 +37,13 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+def runs(pages: list[Path]) -> list[object]:
+    """Pages as parameters; those that repeat README's fit with the defaults are slow."""
+    slow = {"index.md", "start.md"}
+    return [pytest.param(p, id=p.name, marks=[pytest.mark.slow] if p.name in slow else []) for p in pages]
+
+
+@pytest.mark.parametrize("page", runs([p for p in PAGES if blocks(p, "python")]))
 def test_python_snippets_run(page, tmp_path, monkeypatch):
     """As they stand, on an eighth of the diabetes table."""
     whole = sklearn.datasets.load_diabetes
@@ -60,8 +66,8 @@ def test_snippets_that_fetch_run(page, data_folder):
 
 
 @pytest.mark.slow
-def test_command_lines_in_the_readme_run(tmp_path, monkeypatch, gaussian):
-    """Every ``precisionnet ...`` line of the README, in order, with its table drawn here."""
+def test_command_lines_run(tmp_path, monkeypatch, gaussian):
+    """Every ``precisionnet ...`` line of README and the first page, in order and once, with its table drawn here."""
     from typer.testing import CliRunner
 
     from precisionnet.cli.app import app
@@ -69,12 +75,25 @@ def test_command_lines_in_the_readme_run(tmp_path, monkeypatch, gaussian):
     monkeypatch.chdir(tmp_path)
     gaussian.X.assign(age=gaussian.y, subject=range(len(gaussian.X))).to_csv("thickness.csv", index=False)
     gaussian.X.assign(subject=range(len(gaussian.X))).to_csv("new.csv", index=False)
-    lines = [line for block in blocks(ROOT / "README.md", "sh") for line in block.splitlines()]
-    commands = [shlex.split(line, comments=True) for line in lines if line.startswith("precisionnet ")]
+    found = [block for page in ("README.md", "docs/start.md") for block in blocks(ROOT / page, "sh")]
+    lines = [line.removeprefix(".venv/bin/") for block in found for line in block.splitlines()]
+    commands = list(
+        dict.fromkeys(tuple(shlex.split(line, comments=True)) for line in lines if line.startswith("precisionnet "))
+    )
     assert {command[1] for command in commands} >= {"fit", "predict", "show"}
     for command in commands:
-        done = CliRunner().invoke(app, command[1:])
+        done = CliRunner().invoke(app, list(command[1:]))
         assert done.exit_code == 0, (command, done.output, done.exception)
+
+
+def test_the_readme_is_short_and_begins_with_what_to_do():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 150
+    beginning = "\n".join(lines[:40])
+    for command in ("make demo", "make test", "pip install -c constraints.txt .", "precisionnet fit", "report.html"):
+        assert command in beginning
+    (picture,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", beginning)
+    assert (ROOT / picture).stat().st_size < 150_000
 
 
 def test_notation_names_every_parameter_the_paper_has():
@@ -97,12 +116,14 @@ def test_parameter_page_is_the_table():
 def test_links_between_pages_lead_somewhere():
     for page in [*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "decisions").glob("*.md"))]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), (page.name, target)
+            made = target.endswith(".rst")  # by `make site`, whose own check follows its links
+            assert made or (page.parent / target).exists(), (page.name, target)
 
 
 def told() -> str:
-    """README and the page of results: together they hold every table that is tied to rows."""
-    return "\n\n".join((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/results.md"))
+    """README and the pages that hold tables and figures tied to rows."""
+    pages = ("README.md", "docs/results.md", "docs/data.md")
+    return "\n\n".join((ROOT / page).read_text(encoding="utf-8") for page in pages)
 
 
 def test_speeds_in_the_readme_are_the_committed_rows():
@@ -155,8 +176,10 @@ def test_other_accuracies_in_the_readme_are_the_committed_rows():
     for cohort in ("abide", "ants"):
         assert ", ".join(f"{single[cohort, m]:.2f}" for m in ("joint", "glasso", "sample", "vnn")) in text
     few = pd.read_csv(folder / "few_rows.csv").groupby(["method", "rows"])["mae"].mean()
+    answers = " ".join((ROOT / "docs" / "faq.md").read_text(encoding="utf-8").split())
     for method in ("joint", "ridge"):
         assert ", ".join(f"{few[method, n]:.2f}" for n in (50, 100, 200)) in text
+        assert ", ".join(f"{few[method, n]:.2f}" for n in (50, 100, 200)) in answers
     sparse = pd.read_csv(folder / "sparse.csv").groupby(["cohort", "predict_on"])[["mae", "zeros", "covered"]].mean()
     for cohort in ("abide", "ants"):
         dense, thin = sparse.loc[cohort, "task"], sparse.loc[cohort, "sparse"]

@@ -9,10 +9,10 @@ import sys
 import pytest
 
 import precisionnet as top
-from tests.cheap import cheap_baselines
+from tests.cheap import cheap_baselines, short_training, two_folds
 from tests.docstrings import complaints, public_names
 
-__all__ = ["cheap_baselines"]
+__all__ = ["cheap_baselines", "short_training", "two_folds"]
 
 PACKAGES = (
     "precisionnet.nn",

@@ -140,6 +140,9 @@ def test_page_of_algorithm_1(gaussian, change, sentence):
     assert "first of" not in page
 
 
+@pytest.mark.parametrize(
+    "result", ["regression", pytest.param("classification", marks=pytest.mark.slow)], indirect=True
+)
 def test_the_same_fit_gives_the_same_page(result, page, with_pictures):
     assert render(result, "table.csv", "2026-01-01") == page
 

@@ -362,7 +362,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         "monotone",
         False,
-        "Take every step only as far as the objective falls; history_ then has the distance from a stationary point.",
+        "Take every step only as far as the objective falls; the history then has the distance from stationarity.",
         bool,
         needs=({"recipe": ("paper",), "method": ("joint",)},),
     ),

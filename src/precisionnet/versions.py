@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -23,8 +24,14 @@ def versions() -> dict[str, str]:
     return {
         "precisionnet": __version__,
         "python": platform.python_version(),
-        **{package: version(package) for package in PACKAGES},
+        **_installed(),
     }
+
+
+@cache
+def _installed() -> dict[str, str]:
+    """Versions of the packages; each is looked for in the whole of ``sys.path``, so once a process."""
+    return {package: version(package) for package in PACKAGES}
 
 
 def older_recipe(made_with: Iterable[Any]) -> str | None:

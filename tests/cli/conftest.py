@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 import pytest
+import typer.testing
 from typer.testing import CliRunner
 
 from precisionnet.cli import console
@@ -31,6 +33,14 @@ class Run:
     def flat(self) -> str:
         """Standard output on one line."""
         return re.sub(r"\s+", " ", self.out)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _read_once():
+    """Read the options of all commands from their functions once, not at every call: it takes longer than a refusal."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.main.get_command), raising=False)
+        yield
 
 
 @pytest.fixture

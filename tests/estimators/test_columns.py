@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from precisionnet import PNNClassifier, PNNRegressor, load
+from precisionnet import GraphicalLasso, PNNClassifier, PNNRegressor, load
 from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.columns import ColumnBlocks
 from precisionnet.precision import partial_correlations
@@ -158,3 +158,18 @@ def test_a_number_with_gaps_keeps_its_sign():
     edges = model.to_edge_frame().set_index(["source", "target"])
     assert edges.loc[("a", "b"), "partial_correlation"] < -0.3
     assert edges.loc[("a", "b"), "precision"] > 0
+
+
+def test_complex_numbers_get_a_sentence_that_does_not_print_them(gaussian):
+    X, y = gaussian.X.to_numpy(), gaussian.y.to_numpy()
+    fitted = PNNRegressor(**QUICK).fit(X, y)
+    for call in (
+        lambda: PNNRegressor(**QUICK).fit(X + 0j, y),
+        lambda: PNNRegressor(**QUICK).fit(gaussian.X + 0j, y),
+        lambda: PNNRegressor(**QUICK).fit(X, y + 0j),
+        lambda: fitted.predict(X + 0j),
+        lambda: GraphicalLasso().fit(X + 0j),
+    ):
+        with pytest.raises(InputError, match="complex numbers") as caught:
+            call()
+        assert len(str(caught.value)) < 200

@@ -249,12 +249,13 @@ def interrupt(*arguments, **options):
     raise KeyboardInterrupt
 
 
-def test_the_graphical_lasso_needs_no_torch():
+def test_the_graphical_lasso_and_the_evidence_of_edges_need_no_torch():
     code = """
 import sys, precisionnet
 from precisionnet import GraphicalLasso, GraphicalLassoCV
 from precisionnet.estimators import EdgeTensors
 import precisionnet.precision
+from precisionnet.evidence import edge_inference
 print([name for name in ("torch", "matplotlib", "jinja2", "networkx", "pyarrow.dataset") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from precisionnet import PNNClassifier, PNNRegressor, load
 from precisionnet.errors import InputError
-from precisionnet.estimators import training
+from precisionnet.estimators import combination, training
 from precisionnet.estimators.combination import LEAST_WEIGHT, _lowest_loss, kind_weights
 from precisionnet.estimators.networks import RIDGE_PENALTIES, linear_members
 from precisionnet.estimators.rows import Scaler
@@ -139,11 +139,19 @@ class TestLinearMembers:
 
 
 class TestEnsemble:
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def few_steps(cls):
+        """A sixth of the steps: ``TestWeights`` takes them all."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(combination, "STEPS", 50)
+            yield
+
     @pytest.fixture(scope="class")
     @classmethod
     def fitted(cls):
-        X, y = make_friedman1(160, 5, noise=0.5, random_state=0)
-        return PNNRegressor(max_epochs=6, random_state=0).fit(X, y), X, y
+        X, y = make_friedman1(100, 5, noise=0.5, random_state=0)
+        return PNNRegressor(max_epochs=3, random_state=0).fit(X, y), X, y
 
     def test_weights_of_members(self, fitted):
         model, X, _ = fitted
@@ -208,7 +216,7 @@ class TestEnsemble:
 
     def test_a_warm_start_goes_on_with_the_kinds_that_stayed(self, fitted):
         _, X, y = fitted
-        model = PNNRegressor(max_epochs=2, random_state=0, warm_start=True).fit(X, y)
+        model = PNNRegressor(max_epochs=1, random_state=0, warm_start=True).fit(X, y)
         stayed = set(model.fitted.member_kinds)
         model.fit(X, y)
         assert set(model.fitted.member_kinds) <= stayed | {"linear"}
@@ -216,7 +224,7 @@ class TestEnsemble:
 
     def test_a_linear_table_is_solved_as_well_as_ridge_does(self):
         X, y, X_new, y_new = linear_table()
-        model = PNNRegressor(max_epochs=12, random_state=0).fit(X, y)
+        model = PNNRegressor(max_epochs=5, random_state=0).fit(X, y)
         ridge = RidgeCV(np.logspace(-3, 4, 29)).fit(X, y)
         joint, plain = (np.abs(one.predict(X_new) - y_new).mean() for one in (model, ridge))
         assert joint <= 1.05 * plain
@@ -224,8 +232,8 @@ class TestEnsemble:
 
     def test_little_noise_is_chosen_where_columns_act_together(self):
         rng = np.random.default_rng(0)
-        X = rng.normal(size=(250, 5))
-        model = PNNRegressor(random_state=0, max_epochs=20).fit(X, X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]))
+        X = rng.normal(size=(200, 4))
+        model = PNNRegressor(random_state=0, max_epochs=12).fit(X, X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]))
         assert model.fitted.kind_weights["deep, little noise"] > 0.4
 
     @pytest.mark.parametrize(("losses", "stays"), [((1.0, 0.98), "deep"), ((1.0, 0.9), "deep, little noise")])
@@ -275,6 +283,6 @@ class TestSettings:
 
     def test_a_classifier_has_them_too(self):
         X, y = load_iris(return_X_y=True)
-        model = PNNClassifier(max_epochs=4, random_state=0).fit(X, y)
+        model = PNNClassifier(max_epochs=2, random_state=0).fit(X, y)
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
         assert model.oob_accuracy_ > 0.85

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from precisionnet import PNNClassifier, PNNRegressor
 from precisionnet.errors import InputError
 from precisionnet.nn import PrecisionNetwork
-from tests.recipes import QUICK, both_recipes
+from tests.recipes import QUICK, both_recipes, of_method
 
 
 @both_recipes
@@ -179,9 +179,9 @@ def test_members_of_unequal_length_are_trained_together(gaussian, n_rows):
 @both_recipes
 def test_a_warm_start_with_another_method_takes_its_own_matrix(gaussian, quick):
     model = PNNRegressor(**quick, warm_start=True).fit(gaussian.X, gaussian.y)
-    model.set_params(method="vnn").fit(gaussian.X, gaussian.y)
+    model.set_params(method="vnn", task_steps=PNNRegressor().task_steps).fit(gaussian.X, gaussian.y)
     np.testing.assert_allclose(model.task_precision_, model.covariance_, atol=1e-6)
-    sparse = PNNRegressor("glasso", **quick, l1_penalty=0.01, warm_start=True).fit(gaussian.X, gaussian.y)
+    sparse = PNNRegressor(**of_method("glasso", quick), l1_penalty=0.01, warm_start=True).fit(gaussian.X, gaussian.y)
     sparse.set_params(l1_penalty=0.9).fit(gaussian.X, gaussian.y)
     assert np.count_nonzero(sparse.precision_) == 8
 

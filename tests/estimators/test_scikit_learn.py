@@ -18,8 +18,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from precisionnet import PNNClassifier, PNNRegressor
 
 FEW = {
-    "standard": {"n_members": 2, "max_epochs": 4},
-    "paper": {"recipe": "paper", "max_epochs": 10, "task_steps": 2},
+    "standard": {"n_members": 2, "max_epochs": 3},
+    "paper": {
+        "recipe": "paper",
+        "readout": "mlp",
+        "max_epochs": 6,
+        "task_steps": 1,
+        "weight_steps": 8,
+        "learning_rate": 0.02,
+    },
 }
 """Small enough to be checked in a moment, large enough to learn the tables of the checks."""
 
@@ -69,8 +76,8 @@ def test_cross_val_predict_is_the_same_in_one_process_and_in_two(gaussian, few):
 @pytest.mark.parametrize(
     ("load", "few"),
     [
-        (load_iris, {"n_members": 2, "max_epochs": 40}),
-        (load_breast_cancer, {"recipe": "paper", "max_epochs": 15, "task_steps": 5}),
+        (load_iris, {"n_members": 2, "max_epochs": 20}),
+        (load_breast_cancer, {"recipe": "paper", "max_epochs": 5, "task_steps": 2, "learning_rate": 0.02}),
         pytest.param(load_breast_cancer, {"n_members": 4, "max_epochs": 40}, marks=pytest.mark.slow),
         pytest.param(load_iris, {"recipe": "paper"}, marks=pytest.mark.slow),
     ],

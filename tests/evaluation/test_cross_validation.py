@@ -35,7 +35,7 @@ def table(task: str = "regression", n: int = 60, **parts) -> Dataset:
     return Dataset(X, (y if task == "regression" else (y > 0).map({True: "old", False: "young"})).rename("y"), **parts)
 
 
-@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize("task", ["regression", pytest.param("classification", marks=pytest.mark.slow)])
 def test_the_linear_model_is_that_of_a_comparison(task, monkeypatch):
     """The same pipeline, the same grid: only the rows that choose the penalty differ."""
     data, name = table(task), LINEAR[task]
@@ -175,9 +175,9 @@ def test_few_rows_and_repeated_ids_are_said():
 
 def test_a_target_of_noise_is_no_better_than_guessing_and_a_real_one_is():
     data = table(n=120)
-    assert measure(data, "regression", FAST | {"max_epochs": 10}).beats_guessing
+    assert measure(data, "regression", FAST | {"max_epochs": 6}).beats_guessing
     noise = pd.Series(np.random.default_rng(3).normal(size=120), name="y")
-    assert not measure(replace(data, y=noise), "regression", FAST | {"max_epochs": 10}).beats_guessing
+    assert not measure(replace(data, y=noise), "regression", FAST | {"max_epochs": 6}).beats_guessing
 
 
 def test_where_the_site_tells_the_target_its_median_is_the_guess_to_beat():

@@ -242,9 +242,9 @@ def test_task_graphs_of_groups_are_compared(monkeypatch):
     import precisionnet.evidence.task_differences as room
 
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(160, 4))
-    labels = np.repeat(["one", "two"], 80)
-    y = np.where(labels == "one", 2.0, -2.0) * X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=160)
+    X = rng.normal(size=(120, 3))
+    labels = np.repeat(["one", "two"], 60)
+    y = np.where(labels == "one", 2.0, -2.0) * X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=120)
 
     class Quick(PNNRegressor):
         def __init__(self, n_members=2, random_state=None, max_epochs=6, readout="mlp"):
@@ -258,6 +258,6 @@ def test_task_graphs_of_groups_are_compared(monkeypatch):
     assert edge["difference"] > 0
     assert said.tests.set_index("test").loc["structure", "p_value"] <= 0.1
     with pytest.raises(InputError, match="at least 40"):
-        compare_graphs(X[60:100], labels[60:100], y=y[60:100], n_permutations=19)
+        compare_graphs(X[40:80], labels[40:80], y=y[40:80], n_permutations=19)
     with pytest.raises(InputError, match="one finite number per row"):
         compare_graphs(X, labels, y=y[:4], n_permutations=19)

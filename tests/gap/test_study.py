@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from precisionnet.errors import InputError
 from precisionnet.gap import gap_study
 from precisionnet.gap.checks import target_complaints
+from precisionnet.gap.study import difference_sentence
 from tests.gap.conftest import people
 
 FEW = {"n_permutations": 99, "random_state": 0}
@@ -237,3 +238,18 @@ def test_planted_shifts_lie_in_their_intervals():
         row = study_of(drawn, site=drawn.site).groups.set_index("kind").loc["scaled"]
         held += row["low"] <= 2.0 <= row["high"]
     assert held >= 60 * 0.95 - 4 * np.sqrt(60 * 0.95 * 0.05)
+
+
+def test_groups_differ_up_to_five_percent_and_not_beyond():
+    row = {
+        "group_a": "a",
+        "group_b": "b",
+        "difference": 1.0,
+        "low": 0.0,
+        "high": 2.0,
+        "effect_size": 0.5,
+        "n_a": 9,
+        "n_b": 9,
+    }
+    for p_value, differ in ((0.05, True), (np.nextafter(0.05, 1.0), False)):
+        assert (" differ" in difference_sentence(row | {"p_value": p_value}, "group")) is differ

@@ -11,7 +11,7 @@ from precisionnet import PNNClassifier, PNNRegressor
 from precisionnet.errors import InputError
 from precisionnet.nn import ACTIVATIONS, PolynomialFilter, PrecisionNetwork
 from tests.nn.test_stack import MaxReadout, Spread, Trivial, Weighted
-from tests.recipes import QUICK
+from tests.recipes import QUICK, of_method
 
 FEW = {"standard": {"max_epochs": 2}, "paper": {"max_epochs": 2, "weight_steps": 6}}
 both_recipes = pytest.mark.parametrize("quick", [QUICK[name] | FEW[name] for name in QUICK], ids=QUICK)
@@ -115,10 +115,10 @@ def test_classes_as_well(gaussian, classes, quick, factory):
 @both_recipes
 def test_one_by_one_is_the_same_as_stacked(gaussian, quick, method, dtype):
     """A trivial subclass is run member by member and comes to what the stack comes to."""
-    settings = quick | {"dtype": dtype}
+    settings = of_method(method, quick) | {"dtype": dtype}
     fitted = [
         PNNRegressor(
-            method, network=lambda nodes, outputs, kind=kind: kind(nodes, n_outputs=outputs, n_layers=2), **settings
+            network=lambda nodes, outputs, kind=kind: kind(nodes, n_outputs=outputs, n_layers=2), **settings
         ).fit(gaussian.X, gaussian.y)
         for kind in (PrecisionNetwork, Trivial)
     ]

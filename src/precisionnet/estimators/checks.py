@@ -90,12 +90,23 @@ Rows = FloatArray | NumberRows
 def number_rows(estimator: Any, X: Any) -> Rows:
     """Return new rows as numbers, checked against those of the fit by scikit-learn; a large table is not copied."""
     refuse_text_columns(X)
+    refuse_complex(X, "X")
     large = isinstance(X, pd.DataFrame | np.ndarray) and len(X) > CHECKED_ROWS
     if large and (isinstance(X, pd.DataFrame) or (X.ndim == 2 and X.dtype.kind in "biuf")):
         validate_data(estimator, X[:CHECKED_ROWS], dtype=np.float64, reset=False, ensure_all_finite=False)
         return NumberRows(X)
     rows: FloatArray = validate_data(estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False)
     return rows
+
+
+def refuse_complex(values: Any, name: str) -> None:
+    """Refuse complex numbers in a sentence; scikit-learn would print the array."""
+    dtypes = values.dtypes if isinstance(values, pd.DataFrame) else [getattr(values, "dtype", None)]
+    if any(getattr(dtype, "kind", None) == "c" for dtype in dtypes):
+        raise InputError(
+            f"Complex data not supported: {name} holds complex numbers; pass its real part where the imaginary part is "
+            "zero."
+        )
 
 
 HUGE = f"Column {{columns}} holds values beyond {LARGEST:g}, whose squares cannot be added up: rescale or drop it."

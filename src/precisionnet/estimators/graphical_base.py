@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from precisionnet.arguments import check_choice, check_count, check_number, check_switch
 from precisionnet.errors import InputError, some
-from precisionnet.estimators.checks import HUGE, column_names, refuse_text_columns
+from precisionnet.estimators.checks import HUGE, column_names, refuse_complex, refuse_text_columns
 from precisionnet.estimators.interop import GraphInterop
 from precisionnet.linalg import LARGEST
 from precisionnet.precision import CovarianceEstimate, PrecisionResult
@@ -208,6 +208,7 @@ class BaseGraphicalLasso(GraphInterop, EmpiricalCovariance):  # type: ignore[mis
     def _read(self, X: Any, *, reset: bool, least: int = 2) -> FloatArray:
         """Rows as numbers, or the precomputed covariance where that is what a fit takes."""
         refuse_text_columns(X)
+        refuse_complex(X, "X")
         X = validate_data(self, X, dtype=np.float64, reset=reset, ensure_all_finite=False)
         if reset and self.covariance == PRECOMPUTED:
             _refuse_not_square(X)

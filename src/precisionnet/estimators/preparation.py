@@ -23,6 +23,7 @@ from precisionnet.estimators.checks import (
     group_codes,
     names_of,
     refuse_bad_values,
+    refuse_complex,
     refuse_empty_columns,
     refuse_no_logarithm,
     refuse_text_columns,
@@ -304,6 +305,8 @@ def _checked(
 ) -> tuple[FloatArray, Any]:
     """Return the features as float64, and the labels; of a regression as float64, too."""
     refuse_text_columns(X)
+    refuse_complex(X, "X")
+    refuse_complex(y, "y")
     X, y = validate_data(
         estimator, X, y, dtype=np.float64, ensure_all_finite=False, reset=reset, y_numeric=task == "regression"
     )

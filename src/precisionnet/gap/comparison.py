@@ -18,6 +18,8 @@ from precisionnet.types import BoolArray, FloatArray
 
 LEVEL = 0.95
 """Coverage of every interval."""
+SURE = 0.05
+"""Largest p-value of groups that are said to differ; the same as for graphs of groups and on every page."""
 
 
 class People:

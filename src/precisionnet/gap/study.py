@@ -20,7 +20,7 @@ from precisionnet.errors import InputError, shown
 from precisionnet.evidence.permutations import check_counts
 from precisionnet.gap.calibration import LEARNED, accuracy_of, age_correlations, calibration_table
 from precisionnet.gap.checks import Given, checked_study
-from precisionnet.gap.comparison import LEVEL, People, compared_gaps, compared_regions, pairs_of
+from precisionnet.gap.comparison import LEVEL, SURE, People, compared_gaps, compared_regions, pairs_of
 from precisionnet.gap.correction import KINDS, NONE, CrossFitted, cross_fit
 from precisionnet.gap.model import GapModel
 from precisionnet.gap.outer_folds import contributions_with
@@ -123,8 +123,7 @@ def group_name(label: Any, by: str) -> str:
 
 def difference_sentence(row: dict[Any, Any], by: str) -> str:
     """Say one difference between two groups in a sentence."""
-    sure = row["p_value"] <= 1.0 - LEVEL
-    found = "differ" if sure else "cannot be told apart"
+    found = "differ" if row["p_value"] <= SURE else "cannot be told apart"
     a, b = group_name(row["group_a"], by), group_name(row["group_b"], by)
     return (
         f"{a} and {b} {found}: corrected gap {row['difference']:+.2f} "

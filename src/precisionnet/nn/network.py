@@ -262,5 +262,8 @@ def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
     """
     devices = [device] if device is not None and device.type == "cuda" else []
     with _LOCK, torch.random.fork_rng(devices=devices):
-        torch.manual_seed(seed)
+        if device is None or device.type == "cpu":
+            torch.default_generator.manual_seed(seed)  # torch's function notes the call stack, too
+        else:
+            torch.manual_seed(seed)
         yield
