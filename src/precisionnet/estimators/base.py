@@ -73,6 +73,7 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         target_scale: str = BY_NAME["target_scale"].initial,
         scale_shift: bool | None = BY_NAME["scale_shift"].initial,
         predict_on: str = BY_NAME["predict_on"].initial,
+        support: str = BY_NAME["support"].initial,
         dtype: str = BY_NAME["dtype"].initial,
         device: str = BY_NAME["device"].initial,
         network: NetworkFactory | None = None,
@@ -121,6 +122,7 @@ class BasePNN(FittedAttributes, BaseEstimator):  # type: ignore[misc]
         self.target_scale = target_scale
         self.scale_shift = scale_shift
         self.predict_on = predict_on
+        self.support = support
         self.dtype = dtype
         self.device = device
         self.network = network
