@@ -181,7 +181,9 @@ def settings_of(
     if not wrong:
         values = settled(parameters, own_network=own_network)
         was_set = {name for name, value in given.items() if value is not None}
-        wrong = _without_effect(values, was_set, task, own_network, name_of) or _contradictions(values, name_of, own_network)
+        wrong = _without_effect(values, was_set, task, own_network, name_of) or _contradictions(
+            values, name_of, own_network
+        )
     if wrong:
         raise InputError(" ".join(wrong))
     plain: dict[str, Any] = {}

@@ -1,12 +1,8 @@
 r"""Symmetric sparse matrices that share a support: the pattern once, the values of every member beside it.
 
 A matrix on a support has one value per slot. The first n slots are the diagonal, the others the edges i < j, so that it
-is symmetric by construction. Products run on the rows of the whole matrix (CSR), each entry of which knows its slot:
-
-    product           y_i = sum_j value[slot(i, j)] x_j
-    sampled product   g[slot] = sum over the entries (i, j) of the slot of <a_i, b_j>
-
-The second is the gradient of <a, A b> in the values of A, and costs as much as the first: nothing here is N x N.
+is symmetric by construction. Products (``sparse_kernels``) run on the rows of the whole matrix (CSR), each entry of
+which knows its slot.
 """
 
 from __future__ import annotations
@@ -14,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from precisionnet.compiled import compiled_alongside
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 
@@ -108,7 +104,7 @@ class Support:
             Symmetric, without stored zeros.
         """
         start, column, slot = self.entries
-        whole = sparse.csr_array((values[slot], column, start), shape=(self.n, self.n))
+        whole = sparse.csr_array((values[slot], column, start), shape=(self.n, self.n), copy=True)
         whole.eliminate_zeros()
         return whole
 
@@ -236,6 +232,22 @@ Matrix = Any
 """One matrix: an array (n, n), or a scipy.sparse array."""
 
 
+def is_sparse(matrix: Matrix) -> bool:
+    """Tell whether a matrix is a scipy.sparse one.
+
+    Parameters
+    ----------
+    matrix : ndarray or scipy.sparse array
+        One matrix.
+
+    Returns
+    -------
+    bool
+        False for an array.
+    """
+    return bool(sparse.issparse(matrix))
+
+
 def concatenated(parts: Sequence[MatrixStack]) -> MatrixStack:
     """Put the members of several stacks one after the other.
 
@@ -317,37 +329,39 @@ def numbers_of(matrices: MatrixStack | Matrix) -> FloatArray:
     """
     if isinstance(matrices, SparseStack):
         return matrices.values
-    found: FloatArray = matrices.data if sparse.issparse(matrices) else matrices
+    found: FloatArray = matrices.data if is_sparse(matrices) else matrices
     return found
 
 
-@compiled_alongside
-def product(start: Any, column: Any, slot: Any, values: Any, x: Any, out: Any) -> None:
-    """Write A x into ``out``: values (members, slots), x and out (members, features, nodes, batch)."""
-    n_batch = x.shape[3]
-    for m in range(x.shape[0]):
-        for f in range(x.shape[1]):
-            for i in range(len(start) - 1):
-                row = out[m, f, i]
-                for b in range(n_batch):
-                    row[b] = 0.0
-                for k in range(start[i], start[i + 1]):
-                    value, other = values[m, slot[k]], x[m, f, column[k]]
-                    for b in range(n_batch):
-                        row[b] += value * other[b]
+EIGENVALUE_TOL, DENSE_EIGENVALUES = 1e-3, 500
 
 
-@compiled_alongside
-def sampled_product(start: Any, column: Any, slot: Any, a: Any, b: Any, out: Any) -> None:
-    """Add <a_i, b_j> to ``out`` (members, slots) for every entry; a and b (members, features, nodes, batch)."""
-    n_batch = a.shape[3]
-    for m in range(a.shape[0]):
-        for f in range(a.shape[1]):
-            for i in range(len(start) - 1):
-                left = a[m, f, i]
-                for k in range(start[i], start[i + 1]):
-                    right = b[m, f, column[k]]
-                    total = left[0] * right[0]
-                    for t in range(1, n_batch):
-                        total += left[t] * right[t]
-                    out[m, slot[k]] += total
+def extreme_eigenvalues(matrix: Matrix) -> tuple[float, float]:
+    """Compute the smallest and the largest eigenvalue of a symmetric matrix.
+
+    Parameters
+    ----------
+    matrix : ndarray or scipy.sparse array of shape (n, n)
+        Symmetric.
+
+    Returns
+    -------
+    tuple of float
+        To three digits where a sparse matrix has more than 500 rows.
+    """
+    n = matrix.shape[0]
+    if not is_sparse(matrix) or n <= DENSE_EIGENVALUES:
+        values = np.linalg.eigvalsh(matrix.toarray() if is_sparse(matrix) else matrix)
+        return float(values[0]), float(values[-1])
+    begin = np.random.default_rng(0).standard_normal(n)
+    diagonal = matrix.diagonal()
+    others = abs(matrix).sum(axis=1) - np.abs(diagonal)
+    ends = []
+    bounds: dict[Literal["SA", "LA"], float] = {"SA": (diagonal - others).min(), "LA": (diagonal + others).max()}
+    for which, bound in bounds.items():
+        try:
+            found = eigsh(matrix, 1, which=which, v0=begin, tol=EIGENVALUE_TOL, return_eigenvectors=False)[0]
+        except ArpackNoConvergence:  # many eigenvalues close together: Gershgorin's bound
+            found = bound
+        ends.append(float(found))
+    return ends[0], ends[1]

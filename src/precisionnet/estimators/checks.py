@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
 from precisionnet.errors import InputError, PrecisionNetWarning, some
 from precisionnet.linalg import LARGEST
-from precisionnet.sparse_matrices import Matrix
+from precisionnet.sparse_matrices import Matrix, is_sparse
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 MIN_ROWS = 4
@@ -197,9 +196,11 @@ def warn_about_columns(emp_cov: Matrix, constant: IndexArray, names: Sequence[st
             "information, and the rows give it no edges; drop it."
         )
     deviation = np.sqrt(emp_cov.diagonal())
-    if issparse(emp_cov):  # only pairs that are stored can be compared
+    if is_sparse(emp_cov):  # only pairs that are stored can be compared
         first, second = emp_cov.nonzero()
-        same = (first < second) & (np.abs(emp_cov[first, second]) > (1.0 - 1e-10) * deviation[first] * deviation[second])
+        same = (first < second) & (
+            np.abs(emp_cov[first, second]) > (1.0 - 1e-10) * deviation[first] * deviation[second]
+        )
         pairs = np.stack([first[same], second[same]], axis=1)
     else:
         correlation = np.abs(emp_cov) / np.outer(deviation, deviation)

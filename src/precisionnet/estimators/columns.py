@@ -21,10 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import issparse
 
 from precisionnet.linalg import partial_correlations
-from precisionnet.sparse_matrices import Matrix, Support
+from precisionnet.sparse_matrices import Matrix, Support, is_sparse
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 
@@ -153,13 +152,13 @@ def edge_frame(theta: Matrix, blocks: ColumnBlocks) -> pd.DataFrame:
     [0.5]
     """
     names = np.array(blocks.names, dtype=object)
-    if issparse(theta) and blocks.trivial:
+    if is_sparse(theta) and blocks.trivial:
         edges, diagonal = Support.of(theta), theta.diagonal()
         rows, cols = edges.first, edges.second
         entry = edges.values_of(theta)[edges.n :]
         correlation = -entry / np.sqrt(diagonal[rows] * diagonal[cols])
     else:
-        theta = theta.toarray() if issparse(theta) else theta
+        theta = theta.toarray() if is_sparse(theta) else theta
         entries, partial = blocks.matrix_norms(theta), blocks.partial_correlations(theta)
         rows, cols = np.nonzero(np.triu(entries, k=1))
         entry, correlation = entries[rows, cols], partial[rows, cols]

@@ -50,7 +50,8 @@ from precisionnet.estimators.targets import ClassTarget, NumberTarget
 from precisionnet.kinds import LASSO, SEVERAL
 from precisionnet.linalg import symmetrize
 from precisionnet.precision.covariance import oas_share, oas_share_of, sample_precision, shrink, to_correlation
-from precisionnet.sparse_matrices import Matrix, sampled_product
+from precisionnet.sparse_kernels import sampled_product
+from precisionnet.sparse_matrices import Matrix
 from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray
 
@@ -164,8 +165,8 @@ def _effects_on_support(fitted: Fitted, X: FloatArray, share: FloatArray, around
         found = np.zeros((len(total), support.n_slots))
         for output, gradient in enumerate(total):
             left = power(gradient, left_power) if left_power else gradient
-            by_node = [np.ascontiguousarray(one.T)[None, None] for one in (share[:, None] * left, right[right_power])]
-            sampled_product(*support.entries, *by_node, found[output : output + 1])
+            a, b = (np.ascontiguousarray(one.T)[None, None] for one in (share[:, None] * left, right[right_power]))
+            sampled_product(*support.entries, a, b, found[output : output + 1])
         found[:, : support.n] = 0.0
         sizes = 0.5 * found[0] if len(found) == 1 else np.sqrt(np.mean((0.5 * found) ** 2, axis=0))
         graphs.append(support.matrix(sizes))

@@ -12,13 +12,12 @@ import importlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from precisionnet.errors import InputError, printable
 from precisionnet.estimators.checks import column_names
 from precisionnet.estimators.columns import ColumnBlocks, edge_frame
-from precisionnet.sparse_matrices import Matrix
+from precisionnet.sparse_matrices import Matrix, is_sparse
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -124,8 +123,10 @@ class GraphInterop:
         import pandas as pd
 
         matrix, names = self._matrix(which), self._node_names()
-        if issparse(matrix):
-            return pd.DataFrame.sparse.from_spmatrix(matrix, index=names, columns=names)
+        if is_sparse(matrix):
+            accessor: Any = pd.DataFrame.sparse
+            frame: pd.DataFrame = accessor.from_spmatrix(matrix, index=names, columns=names)
+            return frame
         return pd.DataFrame(matrix, index=names, columns=names)
 
     def to_edge_frame(self) -> pd.DataFrame:
@@ -175,7 +176,7 @@ class GraphInterop:
         import torch
 
         known = self._matrix(which)
-        if issparse(known):
+        if is_sparse(known):
             entries = known.tocoo()
             row, column = (torch.from_numpy(part.astype(np.int64)) for part in entries.coords)
             return EdgeTensors(torch.stack([row, column]), torch.from_numpy(entries.data))

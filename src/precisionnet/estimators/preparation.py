@@ -153,7 +153,9 @@ def prepare(
         target = NumberTarget.of(training.y, training.weight, settings, logarithm=logarithm)
     else:
         target = ClassTarget(classes)
-    on_support = settings.on_sparse_support(values.shape[1], own_network=getattr(estimator, "network", None) is not None)
+    on_support = settings.on_sparse_support(
+        values.shape[1], own_network=getattr(estimator, "network", None) is not None
+    )
     return TrainingData(
         training,
         validation,

@@ -6,7 +6,8 @@ The distance of a row x, in standard units, is
 
 C and m the training rows' covariance and mean, p nodes and n rows: Mahalanobis' distance with correlations that are
 shrunk, the more so the fewer the rows, so that S can be inverted. It sees a row that is ordinary in every column and
-odd in how they go together (on a sparse support a = 1, and it does not). Distances of training rows are those to the rows of other folds, as new rows have them.
+odd in how they go together (on a sparse support a = 1, and it does not). Distances of training rows are those to the
+rows of other folds, as new rows have them.
 
 Of a table with labels and gaps only the numbers and dates are compared: a row with a rare level lies ten standard
 deviations from the mean of that level's node, and is no odd row for that.

@@ -93,7 +93,9 @@ class GraphTerms:
     def of(cls, settings: Settings, emp_cov: FloatArray, n_rows: float) -> GraphTerms:
         """Return the terms of a covariance estimated from ``n_rows`` rows; the true one has infinitely many."""
         bound = settings.spectral_bound
-        return cls._weighted(settings, emp_cov, len(emp_cov), n_rows, spectral_bound(emp_cov) if bound is None else bound)
+        return cls._weighted(
+            settings, emp_cov, len(emp_cov), n_rows, spectral_bound(emp_cov) if bound is None else bound
+        )
 
     @classmethod
     def without_covariance(cls, settings: Settings, n_columns: int, mean_variance: float, n_rows: float) -> GraphTerms:

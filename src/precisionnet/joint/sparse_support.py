@@ -13,13 +13,12 @@ the coupling are per slot of the support; an epoch's state is the values alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 from scipy import sparse
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from torch import Tensor
 
 from precisionnet.errors import InputError
@@ -27,7 +26,8 @@ from precisionnet.joint.problem import GraphTerms, JointProblem, Start
 from precisionnet.joint.trainer import Adam
 from precisionnet.nn.sparse_shift import Probe, SparseShift
 from precisionnet.precision import graphical_lasso_from_rows
-from precisionnet.sparse_matrices import SparseStack, Support, sampled_product
+from precisionnet.sparse_kernels import sampled_product
+from precisionnet.sparse_matrices import Matrix, SparseStack, Support, extreme_eigenvalues
 from precisionnet.types import FloatArray, IndexArray
 
 LIGHTER, LIGHT_TOL, LIGHT_MOST = 0.8, 1e-2, 4000
@@ -38,21 +38,20 @@ HUBS = 128
 """Nodes whose pairs are looked at in a revision."""
 REVISED_UNTIL = 0.5
 """Share of the epochs after which the support stays."""
-EIGENVALUE_TOL = 1e-3
 
 
 @dataclass(frozen=True)
 class SparseStart(Start):
     """Where a fit on a sparse support begins, and what of the objective does not change."""
 
-    support: Support = Support(0, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+    support: Support = field(kw_only=True)
     """Of theta_task."""
-    covariance: Any = None
+    covariance: Matrix = field(kw_only=True)
     """scipy.sparse, on the support."""
-    trace: float = 0.0
-    neg_log_det: float = 0.0
-    l1: float = 0.0
-    eigenvalues: tuple[float, float] = (0.0, 0.0)
+    trace: float = field(kw_only=True)
+    neg_log_det: float = field(kw_only=True)
+    l1: float = field(kw_only=True)
+    eigenvalues: tuple[float, float] = field(kw_only=True)
     """The smallest and the largest of theta."""
 
     @property
@@ -124,29 +123,6 @@ def sparse_start(
         l1=l1,
         eigenvalues=ends,
     )
-
-
-def extreme_eigenvalues(matrix: Any) -> tuple[float, float]:
-    """Return the smallest and the largest eigenvalue of a symmetric sparse matrix, to three digits."""
-    if matrix.shape[0] <= 500:
-        values = np.linalg.eigvalsh(matrix.toarray())
-        return float(values[0]), float(values[-1])
-    begin = np.random.default_rng(0).standard_normal(matrix.shape[0])
-    ends = []
-    for which in ("SA", "LA"):
-        try:
-            found = eigsh(matrix, 1, which=which, v0=begin, tol=EIGENVALUE_TOL, return_eigenvectors=False)
-        except ArpackNoConvergence as error:  # many eigenvalues close together: what it came to is near them
-            found = error.eigenvalues if len(error.eigenvalues) else [_gershgorin(matrix, which)]
-        ends.append(float(found[0]))
-    return ends[0], ends[1]
-
-
-def _gershgorin(matrix: Any, which: str) -> float:
-    """A bound that needs no iterations."""
-    diagonal = matrix.diagonal()
-    others = abs(matrix).sum(axis=1) - np.abs(diagonal)
-    return float((diagonal - others).min() if which == "SA" else (diagonal + others).max())
 
 
 def _embedded(theta: Any, places: IndexArray, n: int) -> sparse.csr_array:

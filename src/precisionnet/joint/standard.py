@@ -133,9 +133,7 @@ def _epoch_of_arrays(
 class MemberStack:
     """Members of one shape in training; all of its state travels to a worker and back."""
 
-    def __init__(
-        self, problem: JointProblem, kind: Any, members: Sequence[Member], plan: Plan, start: Start
-    ) -> None:
+    def __init__(self, problem: JointProblem, kind: Any, members: Sequence[Member], plan: Plan, start: Start) -> None:
         like = problem.rows.x
         self.network = NetworkStack([one.network for one in members]).to(like.device)
         self.matrices = kind(problem.graph, start, len(members), like)

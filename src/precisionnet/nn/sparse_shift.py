@@ -5,7 +5,7 @@ so there is one definition of the filter for both. Products go over the entries 
 
     y = A x,     dL/dx = A dL/dy  (A is symmetric),     dL/dA_ij = <dL/dy_i, x_j> + <dL/dy_j, x_i>  on the support.
 
-On the CPU they are the kernels of ``precisionnet.sparse_matrices``; on other devices PyTorch's gathers and sums.
+On the CPU they are the kernels of ``precisionnet.sparse_kernels``; on other devices PyTorch's gathers and sums.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from precisionnet.sparse_matrices import MatrixStack, SparseStack, Support, product, sampled_product
+from precisionnet.sparse_kernels import product, sampled_product
+from precisionnet.sparse_matrices import MatrixStack, SparseStack, Support
 
 
 class SparseShift:
@@ -129,7 +130,7 @@ class _SparseProduct(torch.autograd.Function):
         return _multiply(values, x, support)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
         values, x = ctx.saved_tensors
         gradient = gradient.contiguous()
         of_values = _sampled(gradient, x, ctx.support, values) if ctx.needs_input_grad[0] else None
