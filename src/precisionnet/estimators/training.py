@@ -196,6 +196,11 @@ class TrainingRun:
 
     def effects(self) -> list[TaskEffects]:
         """Return what each target's model rests on, without the rest of what makes a model."""
+        if self._data.sparse:
+            raise InputError(
+                "Effects of all pairs are compared between fits, which a sparse support has not: set support='dense', "
+                "or take fewer columns."
+            )
         with limited_threads(self.n_threads):
             return [
                 task_effects(self._model(number), data.training.X, data.training.weight)

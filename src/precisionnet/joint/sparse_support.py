@@ -86,7 +86,8 @@ def sparse_start(
     share = weight / weight.sum()
     centred = x - share @ x
     variance = share @ centred**2
-    varies = np.flatnonzero(variance > 0)
+    rounding = (16 * np.finfo(float).eps * np.abs(x).max(axis=0)) ** 2
+    varies = np.flatnonzero((variance > rounding) & (x.min(axis=0) < x.max(axis=0)))
     rows = np.sqrt(share * len(x))[:, None] * centred[:, varies]
     if np.ptp(weight) > 0:  # rows of different weight have no mean of zero, but have one beside their mirror images
         rows = np.concatenate([rows, -rows])

@@ -224,7 +224,7 @@ def _checked_penalty(l1_penalty: float) -> float:
 
 def _memory(max_memory: float | None) -> float:
     if max_memory is None:
-        return SHARE_OF_FREE_MEMORY * _free_memory()
+        return SHARE_OF_FREE_MEMORY * free_memory()
     if not (is_number(max_memory) and max_memory > 0):
         raise InputError(f"max_memory must be a number of bytes > 0, got {max_memory!r}.")
     if max_memory < SMALLEST_MEMORY:
@@ -234,7 +234,7 @@ def _memory(max_memory: float | None) -> float:
     return float(max_memory)
 
 
-def _free_memory() -> float:
+def free_memory() -> float:
     """Bytes that can be had without pushing anything else out, or all there are where the system does not say."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
