@@ -66,7 +66,7 @@ FEWEST_MEMBERS = 4
 LASSO = Kind("lasso", "mlp", noise=0.0, linear=True)
 """A linear network with an l1 penalty, for tables with more columns than rows; with a sparse support only."""
 
-FLATTENED_MOST = 8_000
+FLATTENED_MOST = 4_000
 """Node features, columns times filters, that a flattened perceptron reads at most on a sparse support. Above, it has
 thousands of weights for each row, most of a fit's cost is theirs, and linear networks do what it could."""
 

@@ -39,8 +39,8 @@ LOGISTIC_PENALTIES = np.logspace(0.0, -5.0, 6)
 LASSO_PENALTIES = np.logspace(0.0, -2.0, 41)
 """Shares of the smallest penalty that leaves no column."""
 SPARSE_LOGISTIC_PENALTIES = np.logspace(-0.2, -1.6, 8)
-MANY_COLUMNS, TINY = 5, 1e-14
-"""Columns per row from which on ridge regression goes by the rows' products, and what of these is rounding."""
+MANY_COLUMNS, TINY = 1000, 1e-14
+"""Columns from which on ridge regression goes by the rows' products, and what of these is rounding."""
 
 Solution = tuple[FloatArray, FloatArray]
 """Coefficients, (n_outputs, n_columns), and constants, (n_outputs,)."""
@@ -194,7 +194,7 @@ def _ridge_path(x: FloatArray, y: FloatArray, weight: FloatArray) -> list[Soluti
     mean, middle = share @ x, float(share @ y)
     root = np.sqrt(share)
     scaled, wanted = root[:, None] * (x - mean), root * (y - middle)
-    if len(x) * MANY_COLUMNS < x.shape[1]:  # the smaller product, and no decomposition of the long side
+    if max(len(x), MANY_COLUMNS) < x.shape[1]:  # the smaller product, and no decomposition of the long side
         values, u = np.linalg.eigh(scaled @ scaled.T)
         values = np.maximum(values, 0.0)
         singular = np.sqrt(np.maximum(values, TINY * values.max()))
