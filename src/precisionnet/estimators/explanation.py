@@ -51,7 +51,7 @@ from precisionnet.kinds import LASSO, SEVERAL
 from precisionnet.linalg import symmetrize
 from precisionnet.precision.covariance import oas_share, oas_share_of, sample_precision, shrink, to_correlation
 from precisionnet.sparse_kernels import sampled_product
-from precisionnet.sparse_matrices import Matrix
+from precisionnet.sparse_matrices import Matrix, Support
 from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray
 
@@ -158,7 +158,7 @@ def _effects_on_support(fitted: Fitted, X: FloatArray, share: FloatArray, around
         total = gradient if total is None else total + gradient
     assert total is not None
     nodes = power(np.einsum("r,orn->on", share, total), 0.5)
-    support = fitted.member_matrices.support
+    support: Support = fitted.member_matrices.support
     right = {exponent: power(z, exponent) for exponent in (-0.5, -1.0)}
     graphs = []
     for left_power, right_power in ((0.5, -0.5), (0.0, -1.0)):

@@ -7,8 +7,9 @@ member costs
     sparse    STEP + SIGNAL N B + ENTRY_ROW B (N + 2 edges)
 
 for N columns and batches of B rows. The constants were measured on one core (300 rows of 50 to 2,000 columns, 2,000 to
-32,000 rows of 50, ``results/scale/fit.csv``) and are multiplied by how much slower this machine multiplies matrices at
-the moment. Edges are counted by a sample of columns.
+32,000 rows of 50, ``results/scale/fit.csv``) and are multiplied by how much slower a core of this machine multiplies
+matrices. What else the machine does is not known: on a busy one a fit takes longer. Edges are counted by a sample of
+columns.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from precisionnet.estimators.preparation import TrainingData
 from precisionnet.joint.problem import GraphTerms
 from precisionnet.joint.sparse_support import FREE_PER_NODE, LIGHT_MOST, LIGHTER
 from precisionnet.joint.standard import FEWEST_BATCHES, SMALLEST_BATCH, STACKED
-from precisionnet.kinds import kinds_for
+from precisionnet.kinds import TRIED_FROM, kinds_for
 from precisionnet.parameters import Settings
 from precisionnet.precision.rows import DENSE_MOST, free_memory, rounded_up
 from precisionnet.types import FloatArray
@@ -32,7 +33,7 @@ STEP, SIGNAL, PAIR, PAIR_ROW, ENTRY_ROW = 5e-5, 8e-8, 4e-9, 1.6e-10, 3.6e-9
 """Seconds: of a step, and per number of the signals, pair, pair and row, and entry and row."""
 SOLVE, LINEAR = 1e-10, 4e-7
 """Seconds per cube of a dense component's size, and per number in the rows of a linear network's path."""
-REFERENCE_SECONDS = 4.5e-3
+REFERENCE_SECONDS = 2.7e-3
 """Of the product of two float32 matrices of 512 rows, where the constants were measured."""
 BASE_BYTES, DENSE_BYTES, ROW_BYTES, SIGNAL_BYTES, ENTRY_BYTES = 4e8, 80.0, 90.0, 48.0, 60.0
 """Memory of the libraries; per member and pair; per number in the rows; per number of a stack's signals and filter; per
@@ -94,6 +95,9 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
     batch = min(settings.batch_size, own_rows, max(SMALLEST_BATCH, own_rows // FEWEST_BATCHES))
     n_steps = settings.n_epochs * max(FEWEST_BATCHES, own_rows // batch)
     n_members = max(1, len(roster))
+    n_trained = n_members
+    if rows.X.size >= TRIED_FROM and settings.readout == "several":  # of twins one is given up after a short trial
+        n_trained -= sum(kind.twin is not None for kind, _ in roster)
     n_edges, entries = 0.0, 0.0
     if data.sparse:
         n_edges, lighter = _counted_edges(data, settings)
@@ -101,7 +105,7 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
         step = STEP + SIGNAL * n * batch + ENTRY_ROW * batch * entries
     else:
         step = STEP + SIGNAL * n * batch + (PAIR + PAIR_ROW * batch) * n**2
-    seconds = n_steps * n_members * step
+    seconds = n_steps * n_trained * step
     n_linear = sum(kind.linear for kind in kinds) if settings.readout == "several" else 0
     seconds += n_linear * (n_folds + 1) * LINEAR * rows.X.size
     seconds += SOLVE * n**3 if n_edges > n / 2 or not data.sparse else 0.0
@@ -163,10 +167,10 @@ def shown_seconds(seconds: float) -> str:
 
 
 def machine_factor() -> float:
-    """Return how much slower than the reference this machine multiplies matrices at the moment."""
+    """Return how much slower than the reference one core of this machine multiplies matrices."""
     a = np.ones((512, 512), dtype=np.float32)
     times = []
-    for _ in range(4):
+    for _ in range(10):  # the quickest one: what else the machine does is not counted
         started = time.perf_counter()
         a @ a
         times.append(time.perf_counter() - started)
