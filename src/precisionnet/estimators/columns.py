@@ -91,10 +91,11 @@ class ColumnBlocks:
         sizes = np.sqrt(self.summed(values**2))
         return np.where(self.signed, np.copysign(sizes, values[self.first]), sizes)
 
-    def matrix_norms(self, matrix: FloatArray) -> FloatArray:
+    def matrix_norms(self, matrix: Matrix) -> Matrix:
         """Return one number per pair of columns: the entry, or the Frobenius norm of the block; 0 on the diagonal."""
         if self.trivial:
             return matrix
+        matrix = matrix.toarray() if is_sparse(matrix) else matrix
         sizes = self._with_signs(np.sqrt(self._both_summed(matrix**2)), matrix)
         np.fill_diagonal(sizes, 0.0)
         return sizes

@@ -70,6 +70,9 @@ class OutOfFold:
 class Fitted:
     """All that a fitted model is.
 
+    On a sparse support ``covariance``, ``precision``, ``task_precision`` and ``task_graph`` are scipy.sparse arrays,
+    the first and the last on the support alone, and ``member_matrices`` is a ``SparseStack``.
+
     Parameters
     ----------
     settings : Settings
