@@ -18,6 +18,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.preparation import TrainingData
@@ -40,6 +41,9 @@ BASE_BYTES, DENSE_BYTES, ROW_BYTES, SIGNAL_BYTES, ENTRY_BYTES = 4e8, 80.0, 90.0,
 member and entry."""
 SAMPLED = 64
 """Columns whose pairs are counted."""
+JOINING, CHANCE_DEGREE = 0.5, 0.1
+"""Partners by chance from which on columns are taken for joined into one component, and those of a penalty that is
+named in its place."""
 PATIENCE = 30.0
 """Seconds from which on an estimate is worth saying."""
 
@@ -133,13 +137,13 @@ def refuse_no_room(data: TrainingData, settings: Settings) -> None:
         if not data.sparse and settings.recipe == "standard" and settings.method in ("joint", "glasso"):
             raise InputError(f"{need}set support='sparse', or take fewer columns.")
         if data.sparse and coming.n_edges > 2 * n:
-            raise InputError(f"{need}raise l1_scale to about {_enough_scale(data, settings):g}, or take fewer columns.")
+            raise InputError(f"{need}raise l1_scale to about {_enough_scale(data):g}, or take fewer columns.")
         raise InputError(f"{need}take fewer columns, or fewer members with n_members.")
-    if data.sparse and n > DENSE_MOST and coming.n_edges > n:
+    if data.sparse and n > DENSE_MOST and (by_chance := _chance_degree(data, settings)) > JOINING:
         raise InputError(
-            f"At this penalty about {coming.n_edges:,.0f} pairs of {n:,} columns are joined, most of them by chance, "
-            f"into one component that no solver has room for: raise l1_scale to about "
-            f"{_enough_scale(data, settings):g}, or take fewer columns."
+            f"At this penalty each of {n:,} columns is joined to {by_chance:.2g} others by chance alone, which makes "
+            f"one component that no solver has room for: raise l1_scale to about {_enough_scale(data):g}, or take "
+            "fewer columns."
         )
 
 
@@ -201,8 +205,18 @@ def _counted_edges(data: TrainingData, settings: Settings) -> tuple[float, float
     return above, lighter - above if n <= LIGHT_MOST and not settings.sparse else 0.0
 
 
-def _enough_scale(data: TrainingData, settings: Settings) -> float:
-    """Return an ``l1_scale`` at which a column has half a partner by chance."""
-    size, terms = _sampled_correlations(data), _penalty(data, settings)
-    enough = float(np.quantile(size, 1.0 - min(1.0, 0.5 / size.shape[1])))
-    return rounded_up(enough / terms.usual_penalty, 2)
+def _chance_degree(data: TrainingData, settings: Settings) -> float:
+    """Return how many partners a column has among columns that have nothing to do with it.
+
+    A correlation of T rows is then nearly normal with variance 1 / T. What columns have to do with each other is not
+    counted: it may join small groups, of which the solver knows better.
+    """
+    rows = data.training
+    threshold = _penalty(data, settings).l1_penalty / float(data.emp_cov.diagonal().mean())
+    return float(rows.X.shape[1] * special.erfc(threshold * np.sqrt(rows.weight.sum() / 2.0)))
+
+
+def _enough_scale(data: TrainingData) -> float:
+    """Return an ``l1_scale`` at which chance joins few columns."""
+    n = data.training.X.shape[1]
+    return rounded_up(float(special.erfcinv(CHANCE_DEGREE / n) * np.sqrt(2.0 / np.log(n))), 2)

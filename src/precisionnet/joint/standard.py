@@ -38,7 +38,16 @@ from precisionnet.joint.sparse_support import (
     chosen_nodes,
     revise,
 )
-from precisionnet.joint.trainer import EIGENVALUE_ERRORS, Adam, HistoryRow, Snapshot, add_l2_gradient, keep_freed_memory
+from precisionnet.joint.trainer import (
+    EIGENVALUE_ERRORS,
+    FREED,
+    Adam,
+    HistoryRow,
+    Snapshot,
+    add_l2_gradient,
+    keep_freed_memory,
+)
+from precisionnet.nn.filter import PolynomialFilter
 from precisionnet.nn.sparse_shift import Probe, shift_of
 from precisionnet.nn.stack import NetworkStack, Tensors
 from precisionnet.sparse_matrices import Matrix, MatrixStack, concatenated
@@ -310,18 +319,19 @@ class StandardRecipe:
         self.max_epochs = plan.max_epochs
         self.remedy = f"look for outliers in the table, or lower learning_rate (now {plan.learning_rate:g})"
         self._kind: Any = Pruned if method == "joint" and plan.sparse else MATRICES[method]
-        if isinstance(start, SparseStart):
+        self._sparse = isinstance(start, SparseStart)
+        if self._sparse:
             self._kind = LearnedOnSupport if method == "joint" else FixedOnSupport
         revised = self._kind is LearnedOnSupport and not plan.sparse
         self._revised = [e for e in range(2, plan.max_epochs + 1) if revised and plan.revises(e)]
         """Epochs before which the members' common support is revised."""
         self._note = start.note
-        groups = stacks_of(members)
+        groups = stacks_of(members, _stacked_at_most(problem, members, plan) if self._sparse else STACKED)
         self._stacks = [MemberStack(problem, self._kind, [members[i] for i in g], plan, start) for g in groups]
         self._member_order = np.argsort(np.concatenate(groups))
         if resume is not None:
             for stack, places in zip(self._stacks, groups, strict=True):
-                theta = resume.theta if isinstance(start, SparseStart) else resume.theta[places]
+                theta = resume.theta if self._sparse else resume.theta[places]
                 stack.resume(theta, resume.theta_task[places], [resume.networks[i] for i in places])
         self._counts = [stack.n_members for stack in self._stacks]
         self._left_out = [stack.left_out_weight for stack in self._stacks]
@@ -443,11 +453,23 @@ def _trial_loss(
     return min(losses, default=math.inf)
 
 
-def stacks_of(members: Sequence[Member]) -> list[IndexArray]:
-    """Return which members are trained as one: of one kind, at most ``STACKED``, in their order."""
+def _stacked_at_most(problem: JointProblem, members: Sequence[Member], plan: Plan) -> int:
+    """Return how many members of very many columns share a stack: what a layer makes stays below what is kept free.
+
+    Larger tensors are taken from the system, zeroed, and given back in every step.
+    """
+    widest = max(
+        bank.out_features for one in members for bank in one.network.modules() if type(bank) is PolynomialFilter
+    )
+    x = problem.rows.x
+    return max(1, min(STACKED, FREED // (plan.batch_size * x.shape[1] * widest * x.element_size())))
+
+
+def stacks_of(members: Sequence[Member], most: int = STACKED) -> list[IndexArray]:
+    """Return which members are trained as one: of one kind, at most ``most``, in their order."""
     kinds = dict.fromkeys(one.kind for one in members)
     places = [np.array([i for i, one in enumerate(members) if one.kind == kind]) for kind in kinds]
-    return [part for same in places for part in np.split(same, range(STACKED, len(same), STACKED))]
+    return [part for same in places for part in np.split(same, range(most, len(same), most))]
 
 
 def _epochs_in_worker(
