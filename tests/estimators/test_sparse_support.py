@@ -238,6 +238,18 @@ def test_forecast_says_time_and_memory():
 
 
 @pytest.mark.filterwarnings("ignore::precisionnet.errors.PrecisionNetWarning")
+def test_columns_in_groups_are_no_giant_component(monkeypatch):
+    """Many pairs above the penalty in small groups are no reason to refuse, and no dense solve of all columns."""
+    monkeypatch.setattr(forecast_module, "DENSE_MOST", 100)
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((200, 80)), 5, axis=1) + 0.5 * rng.standard_normal((200, 400))
+    model = PNNRegressor(support="sparse", l1_scale=1.5)
+    settings, data, _ = model._prepared(X, X[:, 0], None, X_val=None)
+    assert model.forecast(X, X[:, 0]).n_edges > 400
+    refuse_no_room(data, settings)
+
+
+@pytest.mark.filterwarnings("ignore::precisionnet.errors.PrecisionNetWarning")
 @pytest.mark.parametrize(("support", "remedy"), [("dense", "support='sparse'"), ("sparse", "l1_scale")])
 def test_no_room_is_said_beforehand(monkeypatch, support, remedy):
     monkeypatch.setattr(forecast_module, "free_memory", lambda: 1e6)

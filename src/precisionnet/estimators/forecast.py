@@ -112,7 +112,8 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
     seconds = n_steps * n_trained * step
     n_linear = sum(kind.linear for kind in kinds) if settings.readout == "several" else 0
     seconds += n_linear * (n_folds + 1) * LINEAR * rows.X.size
-    seconds += SOLVE * n**3 if n_edges > n / 2 or not data.sparse else 0.0
+    if not data.sparse or _chance_degree(data, settings) > JOINING:
+        seconds += SOLVE * float(n) ** 3
     memory = BASE_BYTES + ROW_BYTES * rows.X.size + SIGNAL_BYTES * STACKED * batch * n * settings.widest
     memory += n_members * (ENTRY_BYTES * entries if data.sparse else DENSE_BYTES * float(n) ** 2)
     return Forecast(seconds * machine_factor(), memory, data.sparse, n_edges)
