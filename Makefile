@@ -124,17 +124,13 @@ bench-precision: $(READY)
 	$(PIP) -e '.[bench]'
 	$(BIN)/python -m benchmarks.precision.run --limit 60
 
-<<<<<<< HEAD
 # Weight of the page of a fit, and how soon it can be worked with, in headless Chromium; a minute, nothing else running.
 bench-report: $(READY)
 	$(PIP) -e '.[browser]'
 	$(BIN)/python -m benchmarks.report.run
 
-# The solver from rows up to 100,000 columns: seconds, memory, proved gap; about an hour on two quiet cores.
-=======
 # The solver from rows up to 100,000 columns: seconds, memory, proved gap; about an hour on two quiet cores. Then fits of
 # up to 20,000 columns, about half an hour.
->>>>>>> 84105e8 (Decision 20, changelog, parameters page; bits of small ridge members as before)
 bench-scale: $(READY)
 	$(BIN)/python -m benchmarks.scale.solver
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale.fit

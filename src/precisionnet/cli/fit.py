@@ -196,11 +196,12 @@ def print_result(result: Measured, out: Path, next_to: str, *, guessed: bool = F
     console.say(verdict(result))
     console.say(graph_sentence(model.precision_, len(model.to_edge_frame()), n, model.method))
     console.say("")
+    page = [("Page", "bold", str(out / REPORT)), ("Figures", "bold", f"{out / FIGURES}/ (svg, png, pdf)")]
+    page = page if (out / REPORT).exists() else []
     console.listing(
         [
             ("Look next at", "bold", next_to),
-            ("Page", "bold", str(out / REPORT)),
-            ("Figures", "bold", f"{out / FIGURES}/ (svg, png, pdf)"),
+            *page,
             ("Predictions", "bold", str(out / PREDICTIONS)),
             ("Model", "bold", f"{out / MODEL_FOLDER}/"),
         ]
