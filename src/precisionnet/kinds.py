@@ -62,3 +62,39 @@ TRIED_FROM = 40_000
 
 FEWEST_MEMBERS = 4
 """An ensemble of several kinds has two networks of each at least, so that every row is left out by all kinds."""
+
+LASSO = Kind("lasso", "mlp", noise=0.0, linear=True)
+"""A linear network with an l1 penalty, for tables with more columns than rows; with a sparse support only."""
+
+FLATTENED_MOST = 4_000
+"""Node features, columns times filters, that a flattened perceptron reads at most on a sparse support. Above, it has
+thousands of weights for each row, most of a fit's cost is theirs, and linear networks do what it could."""
+
+
+def kinds_for(n_columns: int, n_filters: int, *, sparse: bool) -> tuple[Kind, ...]:
+    """Return the kinds of an ensemble with ``readout="several"``.
+
+    Parameters
+    ----------
+    n_columns : int
+        Nodes.
+    n_filters : int
+        Features of a node after the first layer.
+    sparse : bool
+        Whether the matrix lives on a sparse support.
+
+    Returns
+    -------
+    tuple of Kind
+        On a sparse support one more, and without flattened perceptrons where they have too many inputs.
+
+    Examples
+    --------
+    >>> [kind.name for kind in kinds_for(20_000, 8, sparse=True)]
+    ['mean', 'linear', 'lasso']
+    """
+    if not sparse:
+        return SEVERAL
+    if n_columns * n_filters <= FLATTENED_MOST:
+        return (*SEVERAL, LASSO)
+    return (*(kind for kind in SEVERAL if kind.readout == "mean" or kind.linear), LASSO)

@@ -425,6 +425,15 @@ PARAMETERS: tuple[Parameter, ...] = (
         needs=({"method": ("joint",)},),
     ),
     Parameter(
+        "support",
+        "auto",
+        "Where the networks' matrix may differ from zero: dense (all pairs), sparse (edges of the rows and of the "
+        "task: time and memory grow with the edges) or auto (sparse above 1,000 columns).",
+        str,
+        choices=("auto", "dense", "sparse"),
+        needs=({"recipe": ("standard",), "method": ("joint", "glasso")},),
+    ),
+    Parameter(
         "dtype", "float32", "Arithmetic of training; predictions are float64.", str, choices=("float32", "float64")
     ),
     Parameter(

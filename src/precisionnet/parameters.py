@@ -77,6 +77,7 @@ class Settings:
     target_scale: Literal["auto", "linear", "log"]
     scale_shift: bool
     predict_on: Literal["task", "sparse"]
+    support: Literal["auto", "dense", "sparse"]
     dtype: Literal["float32", "float64"]
     device: str
 
@@ -98,11 +99,20 @@ class Settings:
         """
         return self.n_members // 2 if self.readout == "several" and n_rows >= FEW_ROWS else self.n_members
 
-    def members(self, n_folds: int) -> list[tuple[Kind, int]]:
+    def on_sparse_support(self, n_columns: int, *, own_network: bool = False) -> bool:
+        """Whether a fit of so many columns keeps its matrices on a sparse support.
+
+        By itself it does where a dense one takes minutes; networks of one's own and methods without a sparse way stay
+        dense.
+        """
+        able = self.recipe == "standard" and self.method in ("joint", "glasso") and not own_network
+        return able and (self.support == "sparse" or (self.support == "auto" and n_columns > DENSE_MOST))
+
+    def members(self, n_folds: int, kinds: Sequence[Kind] = SEVERAL) -> list[tuple[Kind, int]]:
         """Kind and fold of every network that is trained; linear ones are solved afterwards."""
         n = self.n_members
         if self.readout == "several":
-            return [(kind, fold) for kind in SEVERAL if not kind.linear for fold in range(n_folds)]
+            return [(kind, fold) for kind in kinds if not kind.linear for fold in range(n_folds)]
         # With "both" the first half averages over the nodes and the second flattens them.
         readouts = ["mean"] * (n - n // 2) + ["mlp"] * (n // 2) if self.readout == "both" else [self.readout] * n
         return [(Kind(readout, readout), fold) for fold, readout in enumerate(readouts)]
@@ -128,6 +138,9 @@ PUBLISHED_VNN: Mapping[str, Any] = MappingProxyType(
 Two layers of five filters with 6 and 10 taps and a bias, ReLU, and the plain average of all nodes and features: 290
 weights, whatever the number of regions. That average is never negative, so the target keeps its own units.
 """
+
+DENSE_MOST = 1_000
+"""Columns up to which ``support="auto"`` is dense."""
 
 POLISH = 0.6
 """So many epochs more than a dense fit has a sparse one, as a share of its number."""
@@ -168,7 +181,9 @@ def settings_of(
     if not wrong:
         values = settled(parameters, own_network=own_network)
         was_set = {name for name, value in given.items() if value is not None}
-        wrong = _without_effect(values, was_set, task, own_network, name_of) or _contradictions(values, name_of)
+        wrong = _without_effect(values, was_set, task, own_network, name_of) or _contradictions(
+            values, name_of, own_network
+        )
     if wrong:
         raise InputError(" ".join(wrong))
     plain: dict[str, Any] = {}
@@ -228,13 +243,27 @@ def _setting(name: str, allowed: tuple[Any, ...]) -> str:
     return f"leave {name} out" if allowed == (None,) else f"set {name}={allowed[0]!r}"
 
 
-def _contradictions(values: Mapping[str, Any], name_of: Callable[[str], str]) -> list[str]:
+def _contradictions(values: Mapping[str, Any], name_of: Callable[[str], str], own_network: bool) -> list[str]:
     """Complain of values that are right one by one and cannot be had together."""
     if values["step2"] == "plain" and values["scale_shift"]:
         return [
             f"{name_of('step2')}='plain' gives a matrix that is not symmetric, and {name_of('scale_shift')} divides by "
             "the norm of a symmetric one: leave one of them out."
         ]
+    if values["support"] == "sparse":
+        found = [
+            f"{name_of(name)}={values[name]!r} has no part on a sparse support: leave it out, or set "
+            f"{name_of('support')}='dense'."
+            for name in ("ridge",)
+            if values[name] != BY_NAME[name].default
+        ]
+        if own_network:
+            found.append(
+                f"{name_of('support')}='sparse' is for the networks of this package, a network of your own gets a "
+                "matrix of all pairs: leave one of them out."
+            )
+        if found:
+            return found
     if values["monotone"] and values["step1"] == "paper":
         return [
             f"{name_of('monotone')}=True cannot be had with {name_of('step1')}='paper', the printed listing, which may "

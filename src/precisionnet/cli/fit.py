@@ -10,11 +10,13 @@ import shlex
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from precisionnet.cli import console
 from precisionnet.cli.messages import graph_sentence
@@ -24,7 +26,8 @@ from precisionnet.cli.progress import epochs
 from precisionnet.cli.tables import prediction_frame
 from precisionnet.datasets import Dataset, make_gaussian_regression
 from precisionnet.datasets.checks import Finding, check_dataset
-from precisionnet.errors import printable
+from precisionnet.errors import PrecisionNetError, printable
+from precisionnet.estimators.forecast import PATIENCE
 from precisionnet.estimators.model_file import is_model_folder
 from precisionnet.evaluation import Folds, Measured, measure
 from precisionnet.evaluation.methods import label
@@ -38,6 +41,10 @@ MODEL_FOLDER, PREDICTIONS, REPORT, FIGURES = "model", "predictions.csv", "report
 MOST_COLUMNS, MOST_ROWS = 150, 20_000
 """Larger tables get no evidence for the edges of their graph with a fit: it would take a second or more."""
 TOO_LARGE = "With a table of this size a fit does not test them: precisionnet graphs does."
+PAGE_MOST = 2_000
+"""Columns up to which a model on a sparse support gets a page, which is drawn of matrices of all pairs."""
+WORTH_FORECASTING = 100_000
+"""Numbers in a table from which on its fit may be long."""
 
 
 def run_fit(
@@ -79,6 +86,7 @@ def fit_and_write(
     """Train and write the output folder, whole or not at all; ``explain`` is the command that goes on from there."""
     settings = settings_of(parameters, task, name_of=option_name)
     with whole_folder(out, is_ours=is_fit_output) as folder:
+        _say_how_long(data, task, parameters)
         with epochs(settings.n_epochs) as bar:
             result = measure(
                 data, task, parameters, seed=seed, folds=folds, callbacks=[bar.advance], on_fit=bar.count_fits
@@ -97,6 +105,12 @@ def write_page(
     from precisionnet.report.fit_figures import write_figures
     from precisionnet.report.fit_page import build_fit_page
 
+    fitted = result.model.fitted
+    if fitted.on_support:
+        if fitted.n_features > PAGE_MOST:
+            console.note(f"No page is written for more than {PAGE_MOST:,} columns: the model and its edges are.")
+            return
+        result = replace(result, model=clone(result.model).keep(fitted.with_all_pairs()))
     model, graph, why_not = result.model, None, TOO_LARGE
     if model.fitted.n_features <= MOST_COLUMNS and len(data) <= MOST_ROWS:
         graph, why_not = infer_data_graph(model.node_rows(data.X), data.groups, model)
@@ -117,11 +131,28 @@ def write_page(
         write_figures(page.figures, folder / FIGURES)
 
 
+def _say_how_long(data: Dataset, task: TaskName, parameters: dict[str, Any]) -> None:
+    """Print an estimate of time and memory where the fit is long; what is wrong with the table the fit will tell."""
+    if data.X.size < WORTH_FORECASTING:
+        return
+    from precisionnet import PNNClassifier, PNNRegressor
+
+    kind = PNNRegressor if task == "regression" else PNNClassifier
+    try:
+        coming = kind(**parameters).forecast(data.X, target_of(data), groups=data.groups)
+    except PrecisionNetError:
+        return
+    if coming.seconds >= PATIENCE:
+        console.note(coming.sentence)
+
+
 def is_fit_output(folder: Path) -> bool:
-    """Whether a folder is what an earlier fit wrote, and nothing else."""
+    """Whether a folder is what an earlier fit wrote, and nothing else; of a very wide table there is no page."""
     entries = {entry.name for entry in folder.iterdir()}
-    model, files, figures = folder / MODEL_FOLDER, [folder / PREDICTIONS, folder / REPORT], folder / FIGURES
-    known = entries - {FIGURES} == {MODEL_FOLDER, PREDICTIONS, REPORT} and all(file.is_file() for file in files)
+    model, figures = folder / MODEL_FOLDER, folder / FIGURES
+    files = [folder / name for name in (PREDICTIONS, REPORT) if name in entries]
+    whole = (entries | {REPORT}) - {FIGURES} == {MODEL_FOLDER, PREDICTIONS, REPORT}
+    known = whole and all(file.is_file() for file in files)
     drawn = not figures.exists() or (figures.is_dir() and all(_is_figure(file) for file in figures.iterdir()))
     return known and drawn and model.is_dir() and is_model_folder(model)
 
@@ -165,11 +196,12 @@ def print_result(result: Measured, out: Path, next_to: str, *, guessed: bool = F
     console.say(verdict(result))
     console.say(graph_sentence(model.precision_, len(model.to_edge_frame()), n, model.method))
     console.say("")
+    page = [("Page", "bold", str(out / REPORT)), ("Figures", "bold", f"{out / FIGURES}/ (svg, png, pdf)")]
+    page = page if (out / REPORT).exists() else []
     console.listing(
         [
             ("Look next at", "bold", next_to),
-            ("Page", "bold", str(out / REPORT)),
-            ("Figures", "bold", f"{out / FIGURES}/ (svg, png, pdf)"),
+            *page,
             ("Predictions", "bold", str(out / PREDICTIONS)),
             ("Model", "bold", f"{out / MODEL_FOLDER}/"),
         ]

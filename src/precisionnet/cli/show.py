@@ -10,6 +10,7 @@ from precisionnet.errors import some
 from precisionnet.estimators.columns import edge_frame
 from precisionnet.estimators.summary import ModelSummary, read_summary
 from precisionnet.parameters import PARAMETERS
+from precisionnet.sparse_matrices import extreme_eigenvalues
 from precisionnet.tables_out import write_table
 
 EDGES_SHOWN = 10
@@ -20,7 +21,7 @@ def run_show(folder: str, edges: str | None) -> None:
     model = read_summary(folder)
     settings, rows, columns = model.settings, model.n_rows, model.blocks.names
     frame = edge_frame(model.precision, model.blocks)
-    smallest, largest = np.linalg.eigvalsh(model.precision)[[0, -1]]
+    smallest, largest = extreme_eigenvalues(model.precision)
     console.say(f"{model.estimator}, method {settings.method}, target {model.target_name or 'unnamed'}")
     if model.classes is not None:
         console.say(f"Classes: {some([str(label) for label in model.classes], 10)}")

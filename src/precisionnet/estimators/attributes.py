@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from precisionnet.estimators.checks import Rows, names_of, number_rows, refuse_bad_values
@@ -17,6 +18,7 @@ from precisionnet.estimators.interop import GraphInterop
 from precisionnet.estimators.rows import fill
 from precisionnet.estimators.targets import NumberTarget
 from precisionnet.preprocessing.table_encoder import refuse_gaps
+from precisionnet.sparse_matrices import Matrix
 from precisionnet.types import FloatArray
 
 ERRORS = {"oob_mae_": "mean absolute error", "oob_log_loss_": "log loss", "oob_accuracy_": "accuracy"}
@@ -120,15 +122,17 @@ class FittedAttributes(GraphInterop):
         return self.fitted.networks[0]
 
     @property
-    def shift_(self) -> FloatArray:
+    def shift_(self) -> Matrix:
         """The matrix the fitted network runs on, scaled as it uses it; the first member's of an ensemble."""
-        shift: FloatArray = self.fitted.shifts[0]
-        return shift
+        return self.fitted.shifts[0]
 
     @property
-    def precision_in_units_(self) -> FloatArray:
+    def precision_in_units_(self) -> Matrix:
         """Sparse precision of the features in the table's units: theta_ij / (scale_i scale_j)."""
         scale = self.fitted.scaler.scale
+        if self.fitted.on_support:
+            inverse = sparse.diags_array(1.0 / scale)
+            return sparse.csr_array(inverse @ self.fitted.precision @ inverse)
         return self.fitted.precision / np.outer(scale, scale)
 
     def _sentences(self) -> list[str]:

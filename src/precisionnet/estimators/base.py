@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from numbers import Integral
 from pathlib import Path
@@ -15,6 +16,7 @@ from torch import nn
 from precisionnet.errors import InputError, shown
 from precisionnet.estimators.attributes import FittedAttributes
 from precisionnet.estimators.fitted import Fitted
+from precisionnet.estimators.forecast import Forecast, forecast, refuse_no_room
 from precisionnet.estimators.networks import NetworkFactory
 from precisionnet.estimators.preparation import TrainingData, prepare
 from precisionnet.estimators.table_fits import TableFits
@@ -74,6 +76,7 @@ class BasePNN(FittedAttributes, TableFits, BaseEstimator):  # type: ignore[misc]
         target_scale: str = BY_NAME["target_scale"].initial,
         scale_shift: bool | None = BY_NAME["scale_shift"].initial,
         predict_on: str = BY_NAME["predict_on"].initial,
+        support: str = BY_NAME["support"].initial,
         dtype: str = BY_NAME["dtype"].initial,
         device: str = BY_NAME["device"].initial,
         network: NetworkFactory | None = None,
@@ -122,6 +125,7 @@ class BasePNN(FittedAttributes, TableFits, BaseEstimator):  # type: ignore[misc]
         self.target_scale = target_scale
         self.scale_shift = scale_shift
         self.predict_on = predict_on
+        self.support = support
         self.dtype = dtype
         self.device = device
         self.network = network
@@ -171,6 +175,7 @@ class BasePNN(FittedAttributes, TableFits, BaseEstimator):  # type: ignore[misc]
         """
         before = self.__dict__.pop("_fitted", None)  # a fit that fails leaves no model, and none of another table
         settings, data, callbacks = self._prepared(X, y, sample_weight, X_val=X_val, y_val=y_val, groups=groups)
+        refuse_no_room(data, settings)
         self._fitted = train(
             data,
             settings,
@@ -180,6 +185,30 @@ class BasePNN(FittedAttributes, TableFits, BaseEstimator):  # type: ignore[misc]
             resume=before if self.warm_start else None,
         )
         return self
+
+    def forecast(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Forecast:
+        """Estimate how long ``fit`` will take with these rows and how much memory it needs, within a factor of two.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            As for ``fit``; so are the others.
+        y : array-like of shape (n_samples,)
+            The target.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts.
+        groups : array-like of shape (n_samples,), optional
+            Whose row it is.
+
+        Returns
+        -------
+        Forecast
+            ``seconds``, ``memory`` in bytes, whether the support is ``sparse``, and a ``sentence``.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit will say them
+            settings, data, _ = self._prepared(X, y, sample_weight, X_val=None, groups=groups)
+        return forecast(data, settings)
 
     def start_training(
         self,

@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from precisionnet.errors import InputError, PrecisionNetWarning, some
 from precisionnet.linalg import LARGEST
+from precisionnet.sparse_matrices import Matrix, is_sparse
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 MIN_ROWS = 4
@@ -188,9 +189,9 @@ def group_codes(groups: Any, n_rows: int) -> IndexArray:
     return np.unique(labels.astype(str), return_inverse=True)[1]
 
 
-def warn_about_scale(emp_cov: FloatArray) -> None:
+def warn_about_scale(emp_cov: Matrix) -> None:
     """Features left in their own units may be far from what the other parameters are made for."""
-    mean_variance = float(np.trace(emp_cov)) / len(emp_cov)
+    mean_variance = float(emp_cov.diagonal().sum()) / emp_cov.shape[0]
     if not 1e-3 <= mean_variance <= 1e3:
         _warn(
             f"The features are not standardised and their mean variance is {mean_variance:.2g}: coupling, ridge and "
@@ -198,16 +199,23 @@ def warn_about_scale(emp_cov: FloatArray) -> None:
         )
 
 
-def warn_about_columns(emp_cov: FloatArray, constant: IndexArray, names: Sequence[str], n_rows: int) -> None:
+def warn_about_columns(emp_cov: Matrix, constant: IndexArray, names: Sequence[str], n_rows: int) -> None:
     """Constant and repeated columns, and few rows: a fit is possible, but the user should know."""
     if len(constant):
         _warn(
             f"Column {some([names[int(i)] for i in constant])} is constant in the training rows: it carries no "
             "information, and the rows give it no edges; drop it."
         )
-    deviation = np.sqrt(np.diag(emp_cov))
-    correlation = np.abs(emp_cov) / np.outer(deviation, deviation)
-    pairs = np.argwhere(np.triu(correlation > 1.0 - 1e-10, k=1))
+    deviation = np.sqrt(emp_cov.diagonal())
+    if is_sparse(emp_cov):  # only pairs that are stored can be compared
+        first, second = emp_cov.nonzero()
+        same = (first < second) & (
+            np.abs(emp_cov[first, second]) > (1.0 - 1e-10) * deviation[first] * deviation[second]
+        )
+        pairs = np.stack([first[same], second[same]], axis=1)
+    else:
+        correlation = np.abs(emp_cov) / np.outer(deviation, deviation)
+        pairs = np.argwhere(np.triu(correlation > 1.0 - 1e-10, k=1))
     if len(pairs):
         listed = "; ".join(f"{names[i]!r} and {names[j]!r}" for i, j in pairs[:3])
         more = f" and {len(pairs) - 3} more pairs" if len(pairs) > 3 else ""

@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from precisionnet.linalg import partial_correlations
+from precisionnet.sparse_matrices import Matrix, Support, is_sparse
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 
@@ -90,10 +91,11 @@ class ColumnBlocks:
         sizes = np.sqrt(self.summed(values**2))
         return np.where(self.signed, np.copysign(sizes, values[self.first]), sizes)
 
-    def matrix_norms(self, matrix: FloatArray) -> FloatArray:
+    def matrix_norms(self, matrix: Matrix) -> Matrix:
         """Return one number per pair of columns: the entry, or the Frobenius norm of the block; 0 on the diagonal."""
         if self.trivial:
             return matrix
+        matrix = matrix.toarray() if is_sparse(matrix) else matrix
         sizes = self._with_signs(np.sqrt(self._both_summed(matrix**2)), matrix)
         np.fill_diagonal(sizes, 0.0)
         return sizes
@@ -127,12 +129,12 @@ class ColumnBlocks:
         return self.summed(self.summed(matrix).T).T
 
 
-def edge_frame(theta: FloatArray, blocks: ColumnBlocks) -> pd.DataFrame:
+def edge_frame(theta: Matrix, blocks: ColumnBlocks) -> pd.DataFrame:
     """Return the edges of a sparse precision as a table, one node per column, strongest first.
 
     Parameters
     ----------
-    theta : ndarray of shape (n_nodes, n_nodes)
+    theta : ndarray or scipy.sparse array of shape (n_nodes, n_nodes)
         The sparse precision.
     blocks : ColumnBlocks
         Which nodes belong to which column.
@@ -150,15 +152,23 @@ def edge_frame(theta: FloatArray, blocks: ColumnBlocks) -> pd.DataFrame:
     >>> edge_frame(np.array([[2.0, -1.0], [-1.0, 2.0]]), blocks)["partial_correlation"].tolist()
     [0.5]
     """
-    entries, partial = blocks.matrix_norms(theta), blocks.partial_correlations(theta)
     names = np.array(blocks.names, dtype=object)
-    rows, cols = np.nonzero(np.triu(entries, k=1))
+    if is_sparse(theta) and blocks.trivial:
+        edges, diagonal = Support.of(theta), theta.diagonal()
+        rows, cols = edges.first, edges.second
+        entry = edges.values_of(theta)[edges.n :]
+        correlation = -entry / np.sqrt(diagonal[rows] * diagonal[cols])
+    else:
+        theta = theta.toarray() if is_sparse(theta) else theta
+        entries, partial = blocks.matrix_norms(theta), blocks.partial_correlations(theta)
+        rows, cols = np.nonzero(np.triu(entries, k=1))
+        entry, correlation = entries[rows, cols], partial[rows, cols]
     frame = pd.DataFrame(
         {
             "source": names[rows],
             "target": names[cols],
-            "precision": entries[rows, cols],
-            "partial_correlation": partial[rows, cols],
+            "precision": entry,
+            "partial_correlation": correlation,
         }
     )
     order = frame["partial_correlation"].abs().sort_values(ascending=False, kind="stable").index

@@ -40,7 +40,7 @@ from precisionnet.estimators.targets import NumberTarget, learns_logarithm
 from precisionnet.estimators.training import TrainingRun, snapshot_of
 from precisionnet.joint.problem import GlassoCache, GraphTerms, start_of
 from precisionnet.joint.trainer import Callback
-from precisionnet.kinds import SEVERAL
+from precisionnet.kinds import SEVERAL, Kind
 from precisionnet.parameters import Settings
 from precisionnet.precision import StreamingMoments
 from precisionnet.threads import limited_threads
@@ -93,6 +93,11 @@ def go_on(
         The model after the new rows.
     """
     fitted: Fitted = model.fitted
+    if fitted.on_support:
+        raise InputError(
+            "partial_fit needs the covariance of all pairs, which a model on a sparse support has not: fit it again "
+            "with all rows, or fit with support='dense'."
+        )
     data = _new_rows(model, settings, X, y, sample_weight, groups)
     assert data.whole is not None
     share = float(data.training.weight.sum()) / data.whole.weight
@@ -146,7 +151,7 @@ class _Continuation(TrainingRun):
 
     linear: list[nn.Module]
 
-    def _linear(self, data: TrainingData) -> list[nn.Module]:
+    def _linear(self, data: TrainingData, kind: Kind) -> list[nn.Module]:
         return self.linear
 
 

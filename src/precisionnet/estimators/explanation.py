@@ -41,13 +41,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy import sparse
+from scipy.sparse.linalg import splu
 from torch import Tensor
 
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.targets import ClassTarget, NumberTarget
-from precisionnet.kinds import SEVERAL
+from precisionnet.kinds import LASSO, SEVERAL
 from precisionnet.linalg import symmetrize
-from precisionnet.precision.covariance import oas_share, sample_precision, shrink, to_correlation
+from precisionnet.precision.covariance import oas_share, oas_share_of, sample_precision, shrink, to_correlation
+from precisionnet.sparse_kernels import sampled_product
+from precisionnet.sparse_matrices import Matrix, Support
 from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray
 
@@ -55,6 +59,8 @@ MOST_ROWS = 4096
 """Rows that the task's graph is read off; of a longer table as many are taken, evenly spaced."""
 ROWS_PER_COLUMN = 2
 """From which on correlations are inverted as they are."""
+RANK_TOL, TINY_SHARE = 1e-10, 1e-6
+"""Eigenvalues of the rows' products that are rounding, and the least shrinkage: P must be invertible."""
 TINY = float(np.finfo(np.float64).tiny)
 AROUND, PAIRS = 1.0, 2
 """How far from a row a model's slopes are taken, in standard deviations, and how many pairs of places there are."""
@@ -77,8 +83,8 @@ class TaskEffects:
     """
 
     nodes: FloatArray
-    edges: FloatArray
-    products: FloatArray
+    edges: Matrix
+    products: Matrix
 
 
 def task_effects(
@@ -94,6 +100,8 @@ def task_effects(
         taken = np.linspace(0, len(X) - 1, MOST_ROWS).round().astype(np.intp)
         X, weight = X[taken], weight[taken]
     share = weight / weight.sum()
+    if fitted.on_support:
+        return _effects_on_support(fitted, X, share, around)
     n_rows = float(fitted.n_rows["training"])
     deviation, correlation = to_correlation(fitted.covariance)
     shrinkage = oas_share(correlation, n_rows)
@@ -116,6 +124,54 @@ def task_effects(
     pairs = moment @ sample_precision(shrink(correlation, 0.0 if enough else shrinkage))
     several = len(nodes) > 1  # classes: the size over all of them
     return TaskEffects(np.sqrt(np.mean(nodes**2, axis=0)) if several else nodes[0], _as_graph(edges), _as_graph(pairs))
+
+
+def _effects_on_support(fitted: Fitted, X: FloatArray, share: FloatArray, around: float) -> TaskEffects:
+    """Compute the same where there is no covariance of all pairs; edges and products on the support alone.
+
+    P = (1 - s) Z'Z + s I has at most as many eigenvalues other than s as there are rows, so P^(1/2) and P^(-1/2) are
+    applied by the rows' own products. s is the oracle approximating share of these rows.
+    """
+    x = fitted.scaler.transform(X)
+    deviation = np.sqrt(fitted.covariance.diagonal())
+    z = (x - share @ x) / deviation
+    weighted = np.sqrt(share)[:, None] * z
+    gram = weighted @ weighted.T
+    n = fitted.n_features
+    mean_square, mean = float((gram**2).sum()) / n**2, float(np.trace(gram)) / n  # ||Z'Z|| = ||ZZ'||
+    shrinkage = oas_share_of(mean_square, mean**2, n, float(fitted.n_rows["training"]))
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > RANK_TOL * values.max()
+    values, directions = values[kept], (vectors[:, kept] / np.sqrt(values[kept])).T @ weighted
+    floor = max(shrinkage, TINY_SHARE)
+    ends = (1.0 - shrinkage) * values + floor
+
+    def power(rows: FloatArray, exponent: float) -> FloatArray:
+        change = ends**exponent - floor**exponent
+        return floor**exponent * rows + ((rows @ directions.T) * change) @ directions
+
+    total: FloatArray | None = None
+    places = list(_places(x, around * deviation))
+    for place in places:
+        parts = [slopes for _, slopes in _mean_gradients(fitted, place)]
+        gradient = np.concatenate(parts, axis=1) * (deviation / len(places))  # (outputs, rows, nodes)
+        total = gradient if total is None else total + gradient
+    assert total is not None
+    nodes = power(np.einsum("r,orn->on", share, total), 0.5)
+    support: Support = fitted.member_matrices.support
+    right = {exponent: power(z, exponent) for exponent in (-0.5, -1.0)}
+    graphs = []
+    for left_power, right_power in ((0.5, -0.5), (0.0, -1.0)):
+        found = np.zeros((len(total), support.n_slots))
+        for output, gradient in enumerate(total):
+            left = power(gradient, left_power) if left_power else gradient
+            a, b = (np.ascontiguousarray(one.T)[None, None] for one in (share[:, None] * left, right[right_power]))
+            sampled_product(*support.entries, a, b, found[output : output + 1])
+        found[:, : support.n] = 0.0
+        sizes = 0.5 * found[0] if len(found) == 1 else np.sqrt(np.mean((0.5 * found) ** 2, axis=0))
+        graphs.append(support.matrix(sizes))
+    several = len(nodes) > 1
+    return TaskEffects(np.sqrt(np.mean(nodes**2, axis=0)) if several else nodes[0], graphs[0], graphs[1])
 
 
 def _places(x: FloatArray, distance: FloatArray) -> Iterator[FloatArray]:
@@ -147,20 +203,24 @@ def contributions(fitted: Fitted, X: FloatArray) -> tuple[FloatArray, FloatArray
     """
     x, center = fitted.scaler.transform(X), fitted.center
     step = x - center
-    values, vectors = np.linalg.eigh(fitted.covariance)
-    share = {kind.name: kind.noise for kind in SEVERAL}  # kinds that are trained with less noise
+    share = {kind.name: kind.noise for kind in (*SEVERAL, LASSO)}  # kinds that are trained with less noise
     noise = sum(weight * share.get(kind, 1.0) ** 2 for kind, weight in fitted.kind_weights.items())
     noise *= fitted.settings.input_noise**2
-    # Where the columns vary less than the noise, how much less is not known: no direction is more than doubled.
-    mixing = np.eye(fitted.n_features) + (vectors * (noise / np.maximum(values, max(noise, TINY)))) @ vectors.T
-    seen = np.linalg.solve(mixing, step.T).T
+    if fitted.on_support:  # theta stands for the inverse of the covariance
+        mixing = sparse.eye_array(fitted.n_features, format="csc") + noise * fitted.precision.tocsc()
+        seen = splu(mixing).solve(step.T).T if noise else step
+    else:
+        values, vectors = np.linalg.eigh(fitted.covariance)
+        # Where the columns vary less than the noise, how much less is not known: no direction is more than doubled.
+        mixing = np.eye(fitted.n_features) + (vectors * (noise / np.maximum(values, max(noise, TINY)))) @ vectors.T
+        seen = np.linalg.solve(mixing, step.T).T
     places, weights = np.polynomial.legendre.leggauss(POINTS)
     n_outputs = len(_shown_outputs(fitted, np.zeros((1, fitted.target.n_outputs)))[0])
     slope = np.zeros((n_outputs, *step.shape))
     for place, weight in zip(0.5 * (places + 1.0), 0.5 * weights, strict=True):
         for rows, gradient in _mean_gradients(fitted, center + place * step):
             slope[:, rows] += weight * gradient
-    parts = (slope @ mixing) * seen  # (outputs, rows, nodes)
+    parts = np.stack([one @ mixing for one in slope]) * seen if fitted.on_support else (slope @ mixing) * seen
     base = _shown_outputs(fitted, fitted.mean_output(fitted.scaler.inverse(center)[None]))[0]
     whole = _shown_outputs(fitted, fitted.mean_output(X)).T - base[:, None]
     missing = whole - parts.sum(axis=-1)
@@ -184,7 +244,7 @@ def _mean_gradients(fitted: Fitted, x: FloatArray) -> Iterator[tuple[slice, Floa
     target = fitted.target
     two_classes = isinstance(target, ClassTarget) and len(target.classes) == 2
     step = fitted.rows_at_once
-    shifts = [torch.from_numpy(matrix / fitted.scale) for matrix in fitted.member_matrices]
+    shifts = fitted.network_shifts(range(len(fitted.networks)))
     with limited_threads(1, wait=False):
         for begin in range(0, len(x), step):
             rows = slice(begin, min(begin + step, len(x)))

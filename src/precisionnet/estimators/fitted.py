@@ -6,8 +6,9 @@ Estimators expose it, files write and read it, predictions are made from it.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,11 @@ from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.reference import Reference
 from precisionnet.estimators.rows import Scaler, fill
 from precisionnet.estimators.targets import Target
+from precisionnet.nn.sparse_shift import shift_of
 from precisionnet.parameters import Settings
 from precisionnet.preprocessing.table_encoder import TableEncoder
 from precisionnet.preprocessing.table_nodes import node_columns, signed_columns
+from precisionnet.sparse_matrices import Matrix, MatrixStack, SparseStack, on_common_support
 from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray, IndexArray
 
@@ -33,6 +36,12 @@ PREDICTED_AT_ONCE = 2**19, 8192
 
 Memory does not grow with the table, and what a layer made is still in the cache when the next one takes it.
 """
+
+SPARSE_AT_ONCE = 32
+"""Rows that a forward pass on a sparse support takes at least: its products are quick from there on."""
+
+SPARSE_FROM, SPARSE_MOST = 500, 0.05
+"""Nodes from which on, and share of entries up to which, a matrix of all pairs predicts with sparse products."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,9 @@ class OutOfFold:
 @dataclass(frozen=True)
 class Fitted:
     """All that a fitted model is.
+
+    On a sparse support ``covariance``, ``precision``, ``task_precision`` and ``task_graph`` are scipy.sparse arrays,
+    the first and the last on the support alone, and ``member_matrices`` is a ``SparseStack``.
 
     Parameters
     ----------
@@ -135,10 +147,10 @@ class Fitted:
     medians: FloatArray | None
     n_missing: IndexArray
     n_rows: dict[str, int]
-    covariance: FloatArray
-    precision: FloatArray
-    task_precision: FloatArray
-    member_matrices: FloatArray
+    covariance: Matrix
+    precision: Matrix
+    task_precision: Matrix
+    member_matrices: MatrixStack
     scale: float
     networks: tuple[nn.Module, ...]
     member_kinds: tuple[str, ...]
@@ -151,7 +163,7 @@ class Fitted:
     best_epoch: int
     center: FloatArray
     task_nodes: FloatArray
-    task_graph: FloatArray
+    task_graph: Matrix
     out_of_fold: OutOfFold
     calibration: Calibration | None
     reference: Reference | None
@@ -162,7 +174,12 @@ class Fitted:
     @property
     def n_features(self) -> int:
         """Number of nodes."""
-        return len(self.precision)
+        return int(self.precision.shape[0])
+
+    @property
+    def on_support(self) -> bool:
+        """Whether the matrices live on a sparse support; they are scipy.sparse arrays then, and a ``SparseStack``."""
+        return isinstance(self.member_matrices, SparseStack)
 
     @property
     def blocks(self) -> ColumnBlocks:
@@ -176,12 +193,70 @@ class Fitted:
     def rows_at_once(self) -> int:
         """How many rows a forward pass takes at most."""
         numbers, most = PREDICTED_AT_ONCE
-        return min(max(numbers // (len(self.precision) * self.settings.widest), 1), most)
+        at_once = numbers // (self.n_features * self.settings.widest)
+        return min(max(at_once, SPARSE_AT_ONCE if self.on_support else 1), most)
 
     @property
-    def shifts(self) -> FloatArray:
+    def shifts(self) -> MatrixStack:
         """The matrix each network runs on, scaled as it uses it."""
         return self.member_matrices / self.scale
+
+    def refuse_on_support(self, what: str) -> None:
+        """Refuse what cannot be done with a model on a sparse support.
+
+        Parameters
+        ----------
+        what : str
+            What was asked for, the beginning of a sentence.
+        """
+        if self.on_support:
+            raise InputError(
+                f"{what} needs a matrix of all pairs, which a model on a sparse support has not: fit it with "
+                "support='dense'."
+            )
+
+    def with_all_pairs(self) -> Fitted:
+        """Return the same model with matrices of all pairs, for pages and pictures that are drawn of arrays.
+
+        Returns
+        -------
+        Fitted
+            Itself where it has them.
+        """
+        if not self.on_support:
+            return self
+        names = ("covariance", "precision", "task_precision", "task_graph")
+        arrays = {name: getattr(self, name).toarray() for name in names}
+        members = [self.member_matrices[i].toarray() for i in range(len(self.member_matrices))]
+        return replace(self, member_matrices=np.stack(members), **arrays)
+
+    @cached_property
+    def _quickest_matrices(self) -> MatrixStack:
+        """What each network runs on, on a support where most entries are zero."""
+        if self.on_support or self.n_features < SPARSE_FROM:
+            return self.member_matrices
+        return on_common_support(self.member_matrices, SPARSE_MOST)
+
+    def network_shifts(self, members: Iterable[int], device: torch.device | None = None) -> list[Any]:
+        """Return what these networks run on, as they take it: with sparse products where they are quicker.
+
+        Parameters
+        ----------
+        members : iterable of int
+            Which networks.
+        device : torch.device, optional
+            Where they run; the CPU if not given.
+
+        Returns
+        -------
+        list of Tensor or SparseShift
+            One per network, float64, scaled.
+        """
+        like = torch.empty(0, dtype=torch.float64, device=device)
+        matrices = self._quickest_matrices
+        if isinstance(matrices, SparseStack):
+            return [shift_of(matrices[np.array([i])], self.scale, like)[0] for i in members]
+        return [torch.from_numpy(matrices[i] / self.scale).to(like.device) for i in members]
 
     def outputs(
         self, X: Rows, made: Callable[[FloatArray], FloatArray], members: IndexArray | None = None
@@ -209,7 +284,7 @@ class Fitted:
         networks = [self.networks[i] for i in chosen]
         if not on_cpu:
             networks = [copy.deepcopy(network).to(device) for network in networks]
-        shifts = [torch.from_numpy(self.member_matrices[i] / self.scale).to(device) for i in chosen]
+        shifts = self.network_shifts(chosen, device)
         step = self.rows_at_once
         result: FloatArray | None = None
         with limited_threads(1, wait=False), torch.no_grad():

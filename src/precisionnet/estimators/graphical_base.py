@@ -58,7 +58,7 @@ class BaseGraphicalLasso(GraphInterop, EmpiricalCovariance):  # type: ignore[mis
     _to_fewer_edges: ClassVar[str]
 
     @property
-    def precision_(self) -> FloatArray:  # type: ignore[override]
+    def precision_(self) -> FloatArray:
         """The precision matrix, its zeros exact."""
         return self._fitted.result.precision
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from precisionnet.errors import InputError, printable
 from precisionnet.estimators.checks import column_names
 from precisionnet.estimators.columns import ColumnBlocks, edge_frame
-from precisionnet.types import FloatArray
+from precisionnet.sparse_matrices import Matrix, is_sparse
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -64,8 +64,8 @@ class PlotsByName:
 class GraphInterop:
     """Mixin for estimators with ``precision_``."""
 
-    precision_: FloatArray
-    task_precision_: FloatArray
+    precision_: Matrix
+    task_precision_: Matrix
     plot = PlotsByName()
     """Pictures: ``graph``, ``matrix``, ``nodes``, ``brain``, ``training``, ``prediction`` and ``sparsity``."""
 
@@ -93,7 +93,7 @@ class GraphInterop:
         pairs = n * (n - 1) // 2
         return [f"{n} columns, {n_edges} edges of {pairs} possible."]
 
-    def _matrix(self, which: str) -> FloatArray:
+    def _matrix(self, which: str) -> Matrix:
         check_is_fitted(self)
         if which not in ("sparse", "task"):
             raise InputError(f'which must be "sparse" or "task", got {which!r}.')
@@ -123,6 +123,10 @@ class GraphInterop:
         import pandas as pd
 
         matrix, names = self._matrix(which), self._node_names()
+        if is_sparse(matrix):
+            accessor: Any = pd.DataFrame.sparse
+            frame: pd.DataFrame = accessor.from_spmatrix(matrix, index=names, columns=names)
+            return frame
         return pd.DataFrame(matrix, index=names, columns=names)
 
     def to_edge_frame(self) -> pd.DataFrame:
@@ -171,6 +175,11 @@ class GraphInterop:
         """
         import torch
 
-        matrix = torch.from_numpy(self._matrix(which))
+        known = self._matrix(which)
+        if is_sparse(known):
+            entries = known.tocoo()
+            row, column = (torch.from_numpy(part.astype(np.int64)) for part in entries.coords)
+            return EdgeTensors(torch.stack([row, column]), torch.from_numpy(entries.data))
+        matrix = torch.from_numpy(known)
         edge_index = matrix.nonzero().T.contiguous()
         return EdgeTensors(edge_index, matrix[edge_index[0], edge_index[1]])

@@ -12,11 +12,13 @@ from torch import Tensor
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.base import BasePNN
+from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.labels import classes_out, ids_out
 from precisionnet.estimators.targets import ClassTarget, NumberTarget, learns_logarithm
 from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import Settings
+from precisionnet.sparse_matrices import Support
 from precisionnet.versions import versions
 
 Document = dict[str, Any]
@@ -24,6 +26,11 @@ Document = dict[str, Any]
 NOT_SAVED = frozenset({"network", "callbacks"})
 """Parameters that are code."""
 SETTINGS = [field.name for field in fields(Settings)]
+
+
+SPARSE_MATRICES = ("covariance", "precision", "task_graph")
+"""Matrices of a model on a sparse support that are stored by their edges, beside those of the members."""
+DENSE_MATRICES = (*SPARSE_MATRICES, "task_precision", "member_matrices")
 
 
 def to_document(model: BasePNN) -> tuple[Document, Tensors]:
@@ -56,13 +63,9 @@ def to_document(model: BasePNN) -> tuple[Document, Tensors]:
         "versions": versions(),
     }
     arrays: dict[str, Any] = {
-        "covariance": fitted.covariance,
-        "precision": fitted.precision,
-        "task_precision": fitted.task_precision,
+        **_matrices_out(fitted),
         "task_nodes": fitted.task_nodes,
-        "task_graph": fitted.task_graph,
         "center": fitted.center,
-        "member_matrices": fitted.member_matrices,
         "member_folds": fitted.member_folds.astype(np.int64),
         "member_weights": fitted.member_weights,
         "fold_weights": fitted.fold_weights,
@@ -92,6 +95,23 @@ def to_document(model: BasePNN) -> tuple[Document, Tensors]:
                 raise InputError(f"The network's state {name!r} is no tensor: keep it in a buffer to save the model.")
             tensors[f"network.{i}.{name}"] = value.detach().cpu().contiguous().clone()
     return document, tensors
+
+
+def _matrices_out(fitted: Fitted) -> dict[str, Any]:
+    """Return the matrices; of sparse ones the ends of their edges, and a number for each node and edge."""
+    if not fitted.on_support:
+        return {name: getattr(fitted, name) for name in DENSE_MATRICES}
+    arrays: dict[str, Any] = {}
+    for name in SPARSE_MATRICES:
+        matrix = getattr(fitted, name)
+        support = Support.of(matrix)
+        arrays |= _support_out(name, support) | {f"{name}.values": support.values_of(matrix)}
+    members = fitted.member_matrices
+    return arrays | _support_out("member_matrices", members.support) | {"member_matrices.values": members.values}
+
+
+def _support_out(name: str, support: Support) -> dict[str, Any]:
+    return {f"{name}.first": support.first.astype(np.int64), f"{name}.second": support.second.astype(np.int64)}
 
 
 def _calibration_out(calibration: Calibration) -> dict[str, Any]:

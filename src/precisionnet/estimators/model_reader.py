@@ -23,18 +23,19 @@ from precisionnet.estimators.combination import ALL_ROWS
 from precisionnet.estimators.fitted import Fitted, OutOfFold
 from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.labels import classes_in, ids_in, keys, require, text
-from precisionnet.estimators.model_document import NOT_SAVED, SETTINGS, Document
+from precisionnet.estimators.model_document import NOT_SAVED, SETTINGS, SPARSE_MATRICES, Document
 from precisionnet.estimators.networks import NetworkFactory, new_network
 from precisionnet.estimators.reference import N_QUANTILES, Reference
 from precisionnet.estimators.regressor import PNNRegressor
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.spread import Spread
 from precisionnet.estimators.targets import ClassTarget, NumberTarget, Target
-from precisionnet.kinds import FEW_ROWS, SEVERAL, Kind
+from precisionnet.kinds import FEW_ROWS, LASSO, SEVERAL, Kind
 from precisionnet.linalg import LARGEST
 from precisionnet.nn.stack import Tensors
-from precisionnet.parameters import settings_of
+from precisionnet.parameters import DENSE_MOST, settings_of
 from precisionnet.preprocessing import TableEncoder
+from precisionnet.sparse_matrices import SparseStack, Support, extreme_eigenvalues
 from precisionnet.types import FloatArray, IndexArray
 
 ESTIMATORS: dict[str, type[BasePNN]] = {"PNNRegressor": PNNRegressor, "PNNClassifier": PNNClassifier}
@@ -67,8 +68,9 @@ class _Reader:
         self._document, self._tensors = document, dict(tensors)
         self._task = kind._task
         self._own_network = own_network
-        require(keys(document["settings"]) == set(SETTINGS), "the settings are not those of a model")
-        self._settings = settings_of(document["settings"], kind._task, own_network=own_network)
+        settings = _with_support(document["settings"])
+        require(keys(settings) == set(SETTINGS), "the settings are not those of a model")
+        self._settings = settings_of(settings, kind._task, own_network=own_network)
         _refuse_odd_device(self._settings.device)
         self._n = _whole(document["n_features"], "n_features", 2, 10**6)
         self._n_folds = self._checked_folds()
@@ -83,10 +85,8 @@ class _Reader:
         medians = self._floats("medians", (n,)) if settings.missing != "error" else None
         n_missing = self._integers("n_missing", (n,), 0, sum(n_rows.values()) + len(self._tensors["row_ids"]))
         require(medians is not None or not n_missing.any(), "values were missing in a model that refuses them")
-        member_matrices = self._floats("member_matrices", (len(self._kinds), n, n))
+        matrices = self._sparse_matrices() if "member_matrices.values" in self._tensors else self._dense_matrices()
         member_folds, member_weights, fold_weights = self._shares()
-        for matrix in member_matrices:
-            self._task_matrix(matrix, "a network's matrix")
         history = self._history()
         fitted = Fitted(
             settings=settings,
@@ -97,10 +97,7 @@ class _Reader:
             medians=medians,
             n_missing=n_missing,
             n_rows=n_rows,
-            covariance=self._semidefinite("covariance"),
-            precision=self._semidefinite("precision"),
-            task_precision=self._task_matrix(self._floats("task_precision", (n, n)), "task_precision"),
-            member_matrices=member_matrices,
+            **matrices,
             scale=_number(document["scale"], "scale", above=0.0),
             networks=self._networks(target.n_outputs, factory),
             member_kinds=tuple(kind.name for kind in self._kinds),
@@ -113,7 +110,6 @@ class _Reader:
             best_epoch=_whole(document["best_epoch"], "best_epoch", 1, len(history)),
             center=self._floats("center", (n,)),
             task_nodes=self._floats("task_nodes", (n,)),
-            task_graph=self._task_graph(),
             out_of_fold=self._out_of_fold(target),
             calibration=self._calibration(),
             reference=self._reference(),
@@ -126,6 +122,44 @@ class _Reader:
         _refuse_wild_predictions(fitted)
         return fitted
 
+    def _dense_matrices(self) -> dict[str, Any]:
+        n = self._n
+        member_matrices = self._floats("member_matrices", (len(self._kinds), n, n))
+        for matrix in member_matrices:
+            self._task_matrix(matrix, "a network's matrix")
+        return {
+            "covariance": self._semidefinite("covariance"),
+            "precision": self._semidefinite("precision"),
+            "task_precision": self._task_matrix(self._floats("task_precision", (n, n)), "task_precision"),
+            "member_matrices": member_matrices,
+            "task_graph": self._task_graph(),
+        }
+
+    def _sparse_matrices(self) -> dict[str, Any]:
+        """Read matrices on a sparse support, which are symmetric by the way they are stored."""
+        require(self._settings.on_sparse_support(DENSE_MOST + 1), "the settings have no sparse support")
+        support = self._support("member_matrices")
+        values = self._floats("member_matrices.values", (len(self._kinds), support.n_slots))
+        members = SparseStack(support, values)
+        found: dict[str, Any] = {"member_matrices": members, "task_precision": members.mean(axis=0)}
+        for name in SPARSE_MATRICES:
+            support = self._support(name)
+            found[name] = support.matrix(self._floats(f"{name}.values", (support.n_slots,)))
+        smallest, largest = extreme_eigenvalues(found["precision"])
+        fine = smallest >= -ROUNDING * largest and bool((found["precision"].diagonal() > 0).all())
+        require(fine and largest > 0, "precision is not positive semidefinite")
+        require(bool((found["covariance"].diagonal() >= 0).all()), "a variance is negative")
+        require(not found["task_graph"].diagonal().any(), "task_graph has a diagonal")
+        return found
+
+    def _support(self, name: str) -> Support:
+        first = self._integers(f"{name}.first", (None,), 0, self._n - 1)
+        second = self._integers(f"{name}.second", first.shape, 0, self._n - 1)
+        support = Support(self._n, first, second)
+        ordered = bool((first < second).all()) and bool((np.diff(support.keys) > 0).all())
+        require(ordered, f"the edges of {name} are not in order")
+        return support
+
     def _checked_folds(self) -> int:
         n_folds, settings = _whole(self._document["n_folds"], "n_folds", 0), self._settings
         allowed = {0} if settings.recipe == "paper" else {settings.n_folds(0), settings.n_folds(FEW_ROWS)}
@@ -137,10 +171,10 @@ class _Reader:
         names, settings = self._document["member_kinds"], self._settings
         require(isinstance(names, list), "member_kinds is no list")
         expected = [kind for kind, _ in settings.members(self._n_folds)]
-        known = {kind.name: kind for kind in (*SEVERAL, *expected)}
+        known = {kind.name: kind for kind in (*SEVERAL, LASSO, *expected)}
         require(all(text(name, "a kind") in known for name in names), "there is a kind of network that no model has")
         if settings.readout == "several":
-            fine = 1 <= len(names) <= len(SEVERAL) * (self._n_folds + 1)
+            fine = 1 <= len(names) <= (len(SEVERAL) + 1) * (self._n_folds + 1)
         else:
             fine = names == [kind.name for kind in expected]
         require(fine, f"there are {len(names)} networks")
@@ -344,8 +378,14 @@ class OtherNetworkError(Exception):
     """The network that was given is not the one that the model was fitted with."""
 
 
+def _with_support(parameters: Any) -> Any:
+    """Models of earlier versions do not say where their matrix may differ from zero: everywhere."""
+    return {"support": "auto"} | parameters if isinstance(parameters, dict) else parameters
+
+
 def _parameters_in(kind: type[BasePNN], parameters: Any, own_network: bool) -> dict[str, Any]:
     expected = set(kind._get_param_names()) - NOT_SAVED
+    parameters = _with_support(parameters)
     require(keys(parameters) == expected, "the parameters are not those of the estimator")
     settings_of(parameters, kind._task, own_network=own_network)
     _refuse_odd_device(parameters["device"])
@@ -372,6 +412,8 @@ def _refuse_unlike_means(fitted: Fitted) -> None:
     """Refuse networks that run on other matrices than those that the model shows."""
     on_theta = fitted.settings.sparse and fitted.settings.recipe == "paper"
     shown_matrix = fitted.precision if on_theta else fitted.task_precision
+    if fitted.on_support:  # the mean is not stored
+        return
     off = np.abs(fitted.member_matrices.mean(axis=0) - shown_matrix).max()
     require(off <= ROUNDING * np.abs(fitted.member_matrices).max(), "the networks run on other matrices")
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, lasso_path
 from torch import nn
 
 from precisionnet.errors import InputError
@@ -35,6 +35,12 @@ RIDGE_PENALTIES = np.logspace(-6.0, 2.0, 33)
 """Weights of w'w beside the mean squared error, columns and target in standard units."""
 LOGISTIC_PENALTIES = np.logspace(0.0, -5.0, 6)
 """Weights of w'w / 2 beside the mean log loss; from strong to weak, each starts where the one before ended."""
+
+LASSO_PENALTIES = np.logspace(0.0, -2.0, 41)
+"""Shares of the smallest penalty that leaves no column."""
+SPARSE_LOGISTIC_PENALTIES = np.logspace(-0.2, -1.6, 8)
+MANY_COLUMNS, TINY = 1000, 1e-14
+"""Columns from which on ridge regression goes by the rows' products, and what of these is rounding."""
 
 Solution = tuple[FloatArray, FloatArray]
 """Coefficients, (n_outputs, n_columns), and constants, (n_outputs,)."""
@@ -115,7 +121,13 @@ def linear_network(n_nodes: int, n_outputs: int) -> nn.Module:
 
 
 def linear_members(
-    x: FloatArray, y: FloatArray, weight: FloatArray, folds: Sequence[IndexArray], target: Target
+    x: FloatArray,
+    y: FloatArray,
+    weight: FloatArray,
+    folds: Sequence[IndexArray],
+    target: Target,
+    *,
+    lasso: bool = False,
 ) -> list[nn.Module]:
     """Solve one linear network for every fold, and one for all rows.
 
@@ -131,6 +143,8 @@ def linear_members(
         Rows that each network leaves out.
     target : NumberTarget or ClassTarget
         What is predicted.
+    lasso : bool, default=False
+        Penalise the weights' sizes in place of their squares, so that most are zero.
 
     Returns
     -------
@@ -142,14 +156,16 @@ def linear_members(
     standard, known = scaler.transform(x), target.tensor(y)
     counts = torch.from_numpy(weight)
     paths = []
+    numbers = _lasso_path if lasso else _ridge_path
+    classes = _sparse_logistic_path if lasso else _logistic_path
     for fold in (*folds, np.array([], dtype=np.intp)):
         rows = np.setdiff1d(np.arange(len(x)), fold)
         if isinstance(target, NumberTarget):
-            paths.append(_ridge_path(standard[rows], known.numpy()[rows], weight[rows]))
+            paths.append(numbers(standard[rows], known.numpy()[rows], weight[rows]))
         elif len(np.unique(y[rows])) < target.n_outputs:
             return []
         else:
-            paths.append(_logistic_path(standard[rows], y[rows], weight[rows]))
+            paths.append(classes(standard[rows], y[rows], weight[rows]))
     losses = np.zeros((len(paths), len(paths[0])))  # the last one has left nothing out
     for place, fold in enumerate(folds):
         left = torch.from_numpy(fold)
@@ -178,7 +194,12 @@ def _ridge_path(x: FloatArray, y: FloatArray, weight: FloatArray) -> list[Soluti
     mean, middle = share @ x, float(share @ y)
     root = np.sqrt(share)
     scaled, wanted = root[:, None] * (x - mean), root * (y - middle)
-    if len(x) < x.shape[1]:
+    if max(len(x), MANY_COLUMNS) < x.shape[1]:  # the smaller product, and no decomposition of the long side
+        values, u = np.linalg.eigh(scaled @ scaled.T)
+        values = np.maximum(values, 0.0)
+        singular = np.sqrt(np.maximum(values, TINY * values.max()))
+        directions, along = (u.T @ scaled) / singular[:, None], singular * (u.T @ wanted)
+    elif len(x) < x.shape[1]:
         u, singular, directions = np.linalg.svd(scaled, full_matrices=False)
         values, along = singular**2, singular * (u.T @ wanted)
     else:
@@ -206,3 +227,41 @@ def _logistic_path(x: FloatArray, y: FloatArray, weight: FloatArray) -> list[Sol
             constant[0] *= -1
         path.append((coefficients, constant))
     return path
+
+
+def _lasso_path(x: FloatArray, y: FloatArray, weight: FloatArray) -> list[Solution]:
+    """Lasso for every penalty, from strong to weak."""
+    share = weight / weight.sum()
+    mean, middle = share @ x, float(share @ y)
+    root = np.sqrt(share * len(x))
+    scaled, wanted = np.asfortranarray(root[:, None] * (x - mean)), root * (y - middle)
+    strongest = float(np.abs(scaled.T @ wanted).max()) / len(x)
+    if strongest == 0.0:
+        return [(np.zeros((1, x.shape[1])), np.array([middle]))] * len(LASSO_PENALTIES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # what is not found to the end has a higher loss
+        _, found, _ = lasso_path(scaled, wanted, alphas=strongest * LASSO_PENALTIES, tol=1e-3, max_iter=2000)
+    return [(one[None], np.array([middle - one @ mean])) for one in found.T]
+
+
+def _sparse_logistic_path(x: FloatArray, y: FloatArray, weight: FloatArray) -> list[Solution]:
+    """Logistic regression with an l1 penalty; of several classes one against the others."""
+    labels = np.unique(y)
+    sides = [labels[1]] if len(labels) == 2 else list(labels)
+    paths = []
+    for label in sides:
+        positive = y == label
+        share = weight / weight.sum()
+        strongest = float(np.abs((share * (positive - share @ positive)) @ x).max()) * float(weight.sum())
+        model = LogisticRegression(l1_ratio=1.0, solver="liblinear", tol=1e-3, max_iter=200, intercept_scaling=10.0)
+        solutions = []
+        for penalty in strongest * SPARSE_LOGISTIC_PENALTIES:
+            model.C = 1.0 / max(penalty, np.finfo(float).tiny)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(x, positive, sample_weight=weight)
+            solutions.append((model.coef_[0].copy(), float(model.intercept_[0])))
+        paths.append(solutions)
+    if len(sides) == 1:  # two classes have opposite logits
+        return [(np.stack([-c, c]) / 2, np.array([-b, b]) / 2) for c, b in paths[0]]
+    return [(np.stack([c for c, _ in each]), np.array([b for _, b in each])) for each in zip(*paths, strict=True)]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import torch
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, check_random_state, get_tags
 from sklearn.utils.validation import validate_data
@@ -43,10 +44,12 @@ from precisionnet.estimators.targets import (
     learns_logarithm,
 )
 from precisionnet.linalg import LARGEST
+from precisionnet.nn.sparse_shift import SparseShift
 from precisionnet.parameters import Settings
 from precisionnet.precision import sample_covariance
 from precisionnet.preprocessing.table_columns import needs_encoder
 from precisionnet.preprocessing.table_encoder import TableEncoder, encoder_for
+from precisionnet.sparse_matrices import Matrix, Support
 from precisionnet.types import BoolArray, FloatArray, IndexArray, TaskName
 
 if TYPE_CHECKING:
@@ -98,8 +101,8 @@ class TrainingData:
     target: Target
     scaler: Scaler
     """Of the features."""
-    emp_cov: FloatArray
-    """Covariance of the scaled training rows."""
+    emp_cov: Matrix
+    """Covariance of the scaled training rows; of a sparse support the variances alone, scipy.sparse."""
     column_names: tuple[str, ...] | None
     """Of the nodes: the table's own, where it had any and they are numbers."""
     target_name: str | None
@@ -117,6 +120,8 @@ class TrainingData:
     """What makes nodes of the table's columns; None where each column is a node."""
     whole: WholeTable | None = None
     """Where ``training`` is a sample of a larger table, or came after other rows."""
+    sparse: bool = False
+    """Whether matrices live on a sparse support."""
 
     @property
     def weight(self) -> float:
@@ -205,18 +210,22 @@ def prepare(
         target = NumberTarget.of(training.y, training.weight, settings, logarithm=logarithm)
     else:
         target = ClassTarget(classes)
+    on_support = settings.on_sparse_support(
+        values.shape[1], own_network=getattr(estimator, "network", None) is not None
+    )
+    emp_cov: Matrix
+    if on_support:
+        emp_cov = _variances(training, scaler, shown_names, settings)
+    else:
+        whole = sample_covariance(scaler.transform(training.X), training.weight)
+        is_constant = moments(training.X, training.weight)[2]
+        emp_cov = usable_covariance(whole, is_constant, len(training), shown_names, settings)
     return TrainingData(
         training,
         validation,
         target,
         scaler,
-        usable_covariance(
-            sample_covariance(scaler.transform(training.X), training.weight),
-            moments(training.X, training.weight)[2],
-            len(training),
-            shown_names,
-            settings,
-        ),
+        emp_cov,
         column_names,
         target_name,
         np.arange(len(values)) if row_ids is None else row_ids,
@@ -226,6 +235,7 @@ def prepare(
         {"training": n_training, "validation": n_validation},
         rng,
         encoder,
+        sparse=on_support,
     )
 
 
@@ -282,7 +292,8 @@ def _linear_error(
 ) -> float:
     """Return the mean absolute error, in the target's units, of linear networks on the rows that they left out."""
     networks = linear_members(x, y, weight, folds, target)
-    no_matrix = torch.zeros((x.shape[1], x.shape[1]), dtype=torch.float64)
+    nodes, no_edges = x.shape[1], np.empty(0, dtype=np.int64)
+    no_matrix = SparseShift(torch.zeros(nodes, dtype=torch.float64), Support(nodes, no_edges, no_edges))
     predicted, left_out = np.empty(len(y)), np.concatenate(folds)
     with torch.no_grad(), np.errstate(over="ignore"):
         for network, fold in zip(networks, folds, strict=False):  # the last network has left nothing out
@@ -347,6 +358,21 @@ def usable_covariance(
     emp_cov[constant] = emp_cov[:, constant] = 0.0
     emp_cov[constant, constant] = others.mean() if len(others) else 1.0
     warn_about_columns(emp_cov, constant, names, n_rows)
+    if not settings.standardize:
+        warn_about_scale(emp_cov)
+    return emp_cov
+
+
+def _variances(training: Table, scaler: Scaler, names: list[str], settings: Settings) -> Matrix:
+    """Return the diagonal of the covariance; what pairs have is computed where the support needs it."""
+    scaled = scaler.transform(training.X)
+    share = training.weight / training.weight.sum()
+    variance = share @ (scaled - share @ scaled) ** 2
+    constant = np.flatnonzero(moments(training.X, training.weight)[2])
+    others = np.delete(variance, constant)
+    variance[constant] = others.mean() if len(others) else 1.0
+    emp_cov = sparse.diags_array(variance, format="csr")
+    warn_about_columns(emp_cov, constant, names, len(training))
     if not settings.standardize:
         warn_about_scale(emp_cov)
     return emp_cov

@@ -6,7 +6,8 @@ The distance of a row x, in standard units, is
 
 C and m the training rows' covariance and mean, p nodes and n rows: Mahalanobis' distance with correlations that are
 shrunk, the more so the fewer the rows, so that S can be inverted. It sees a row that is ordinary in every column and
-odd in how they go together. Distances of training rows are those to the rows of other folds, as new rows have them.
+odd in how they go together (on a sparse support a = 1, and it does not). Distances of training rows are those to the
+rows of other folds, as new rows have them.
 
 Of a table with labels and gaps only the numbers and dates are compared: a row with a rare level lies ten standard
 deviations from the mean of that level's node, and is no odd row for that.
@@ -64,6 +65,10 @@ def reference_of(data: TrainingData) -> Reference:
         others = np.setdiff1d(np.arange(n), fold)
         weight = data.training.weight[others]
         mean = np.average(rows[others], axis=0, weights=weight)
+        if data.sparse:
+            variance = np.average((rows[others] - mean) ** 2, axis=0, weights=weight)
+            found[fold] = distances_by_variance(rows[fold] - mean, variance)
+            continue
         found[fold] = distances(rows[fold] - mean, sample_covariance(rows[others], weight), len(others))
     return Reference(np.quantile(found[known], np.linspace(0.0, 1.0, N_QUANTILES)), limits)
 
@@ -71,6 +76,13 @@ def reference_of(data: TrainingData) -> Reference:
 def compared_nodes(encoder: TableEncoder | None, n_nodes: int) -> IndexArray:
     """Return the nodes whose means and distances are compared: all, or those of numbers and dates beside labels."""
     return np.arange(n_nodes) if encoder is None else measured_nodes(encoder.columns_)
+
+
+def distances_by_variance(centred: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return the distance of each row without correlations: a = 1, which more columns than rows come close to."""
+    variance = np.maximum(variance, max(1e-12 * variance.max(), np.finfo(float).tiny))
+    result: FloatArray = np.sqrt((centred**2 / variance).mean(axis=1))
+    return result
 
 
 def distances(centred: FloatArray, covariance: FloatArray, n_rows: int) -> FloatArray:

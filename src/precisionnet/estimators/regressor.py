@@ -32,7 +32,8 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
     Attributes
     ----------
     precision_ : ndarray of shape (n_features, n_features)
-        Sparse precision theta of the standardised features; its zeros are exact.
+        Sparse precision theta of the standardised features; its zeros are exact. On a sparse ``support`` this and the
+        other matrices are scipy.sparse arrays, and hold what is on the support alone.
     task_precision_ : ndarray of shape (n_features, n_features)
         Task-aware matrix that the networks run on: their mean. Its entries are not identified, and differ between
         seeds; ``task_graph_`` says what pairs of columns do for the prediction.

@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.base import BasePNN
+from precisionnet.sparse_matrices import Support
 from precisionnet.types import FloatArray
 
 L1_SCALES = (0.3, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0)
@@ -135,8 +136,7 @@ def _checked(model: BasePNN) -> BasePNN:
 def _row(model: Any, y: Any, scale: float | None) -> dict[str, float]:
     errors = _errors_out_of_bag(model, y)
     matrix = model.task_precision_ if scale is None else model.precision_
-    n = len(matrix)
-    n_edges = int(np.count_nonzero(np.triu(matrix, 1)))
+    n, n_edges = matrix.shape[0], Support.of(matrix).n_edges
     return {
         "l1_scale": np.nan if scale is None else scale,
         "n_edges": n_edges,

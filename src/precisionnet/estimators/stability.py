@@ -152,6 +152,7 @@ def fitted_slope(frame: pd.DataFrame) -> tuple[float, float]:
 
 def _refuse_unknown_matrix(model: BasePNN) -> None:
     settings = model.fitted.settings
+    model.fitted.refuse_on_support("A stability curve")
     if settings.method == "naive":
         raise InputError(
             "The one matrix of method='naive' cannot be estimated without labels: take a model with another method."

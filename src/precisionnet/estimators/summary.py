@@ -18,6 +18,7 @@ from precisionnet.estimators.labels import classes_in, keys, require, text
 from precisionnet.estimators.model_file import AGAIN, detail, read_arrays, read_file
 from precisionnet.parameters import Settings, settings_of
 from precisionnet.preprocessing.table_nodes import node_columns, read_columns, signed_columns
+from precisionnet.sparse_matrices import Matrix, Support
 from precisionnet.types import FloatArray, TaskName
 
 TASKS: dict[str, TaskName] = {"PNNRegressor": "regression", "PNNClassifier": "classification"}
@@ -61,7 +62,7 @@ class ModelSummary:
     classes: Any
     blocks: ColumnBlocks
     n_rows: dict[str, int]
-    precision: FloatArray
+    precision: Matrix
     l1_penalty: float
     history: pd.DataFrame
     best_epoch: int
@@ -117,9 +118,9 @@ def _summary(document: dict[str, Any], arrays: dict[str, Any]) -> ModelSummary:
     estimator = text(document["estimator"], "estimator")
     task = TASKS[estimator]
     settings = settings_of(document["settings"], task, own_network=bool(document["own_network"]))
-    precision = _finite(arrays["precision"], "precision")
-    n = len(precision)
-    require(precision.shape == (n, n) and bool((np.diag(precision) > 0).all()), "the precision is no precision")
+    precision = _precision(document, arrays)
+    n = precision.shape[0]
+    require(precision.shape == (n, n) and bool((precision.diagonal() > 0).all()), "the precision is no precision")
     columns = [text(name, "a column of the history") for name in document["history_columns"]]
     history = pd.DataFrame(arrays["history"], columns=columns)
     best_epoch = document["best_epoch"]
@@ -161,6 +162,18 @@ def _blocks(document: dict[str, Any], n_nodes: int) -> ColumnBlocks:
         of_node, signed = np.arange(len(names)), np.ones(len(names), dtype=bool)
     require(len(of_node) == n_nodes, f"the names are not for {n_nodes} nodes")
     return ColumnBlocks(tuple(names), of_node, signed)
+
+
+def _precision(document: dict[str, Any], arrays: dict[str, Any]) -> Matrix:
+    """Return the precision; of a model on a sparse support as a scipy.sparse array."""
+    if "precision.values" not in arrays:
+        return _finite(arrays["precision"], "precision")
+    values, first, second = (arrays[f"precision.{part}"] for part in ("values", "first", "second"))
+    n = document["n_features"]
+    fine = type(n) is int and values.shape == (n + len(first),) and first.shape == second.shape and first.ndim == 1
+    require(fine and bool(((first >= 0) & (first < second) & (second < n)).all()), "the precision is no matrix")
+    require(values.dtype == np.float64 and bool(np.isfinite(values).all()), "the precision is not finite")
+    return Support(n, first, second).matrix(values)
 
 
 def _finite(array: Any, name: str) -> FloatArray:

@@ -27,11 +27,13 @@ from precisionnet.estimators.targets import NumberTarget, learns_logarithm
 from precisionnet.joint.algorithm1 import Algorithm1, Schedule
 from precisionnet.joint.monotone import Monotone
 from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, Start, TensorRows, start_of
+from precisionnet.joint.sparse_support import sparse_start
 from precisionnet.joint.standard import Member, Plan, StandardRecipe, trial_losses
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
-from precisionnet.kinds import BETTER_BY, SEVERAL, TRIAL, TRIAL_FOLDS, TRIED_FROM
+from precisionnet.kinds import BETTER_BY, LASSO, TRIAL, TRIAL_FOLDS, TRIED_FROM, Kind, kinds_for
 from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import LEARNED, Settings
+from precisionnet.sparse_matrices import with_means
 from precisionnet.threads import limited_threads, threads_for
 from precisionnet.types import FloatArray, IndexArray
 
@@ -93,12 +95,14 @@ class TrainingRun:
         self._same_rows = True
         self._weights_before: dict[str, float] = {}
         """Those of the kinds in the model that training goes on from, where networks have seen all rows."""
+        self._kinds = kinds_for(data.training.X.shape[1], settings.widest, sparse=data.sparse)
         known = None if resume is None else snapshot_of(resume, settings, data, network)
-        self._roster = settings.members(settings.n_folds(len(data.training)))
+        self._roster = settings.members(settings.n_folds(len(data.training)), self._kinds)
         """Kind and fold of the networks that are trained."""
         if resume is not None and known is not None:
             self._same_rows = data.whole is not None or resume.rows_hash == data.training.hash()
-            self._roster = [one for one in settings.members(len(resume.folds)) if one[0].name in resume.member_kinds]
+            trained = settings.members(len(resume.folds), self._kinds)
+            self._roster = [one for one in trained if one[0].name in resume.member_kinds]
             self._weights_before = {} if self._same_rows and data.whole is None else resume.kind_weights
         else:
             resume = None
@@ -109,7 +113,7 @@ class TrainingRun:
         with limited_threads(self.n_threads):
             problem = self._problem()
             self._graph = problem.graph
-            start = start_of(settings.method, problem.graph, cache)
+            start = self._start(problem.graph, cache)
             validation = None if data.validation is None else self._tensors(data.validation)
             policy: Algorithm1 | StandardRecipe
             if settings.recipe == "paper":
@@ -193,11 +197,39 @@ class TrainingRun:
 
     def effects(self) -> list[TaskEffects]:
         """Return what each target's model rests on, without the rest of what makes a model."""
+        if self._data.sparse:
+            raise InputError(
+                "Effects of all pairs are compared between fits, which a sparse support has not: set support='dense', "
+                "or take fewer columns."
+            )
         with limited_threads(self.n_threads):
             return [
                 task_effects(self._model(number), data.training.X, data.training.weight)
                 for number, data in enumerate(self._targets)
             ]
+
+    def _start(self, graph: GraphTerms, cache: GlassoCache | None) -> Start:
+        """Return where the matrices begin; on a sparse support everything comes from the rows."""
+        data, settings = self._data, self._settings
+        if not data.sparse:
+            return start_of(settings.method, graph, cache)
+        rows = data.training
+        start = sparse_start(
+            graph,
+            data.scaler.transform(rows.X),
+            rows.weight,
+            edges_of_theta_alone=settings.sparse or settings.method == "glasso",
+            n_jobs=self._n_jobs,
+        )
+        self._data = replace(data, emp_cov=start.covariance)
+        return start
+
+    def _graph_terms(self) -> GraphTerms:
+        data = self._data
+        if not data.sparse:
+            return GraphTerms.of(self._settings, data.emp_cov, data.weight)
+        variance = data.emp_cov.diagonal()
+        return GraphTerms.without_covariance(self._settings, len(variance), float(variance.mean()), data.weight)
 
     def _problem(self) -> JointProblem:
         data, settings = self._data, self._settings
@@ -211,7 +243,7 @@ class TrainingRun:
             ),
             task_loss=data.target.task_loss,
             metric=data.target.metric,
-            graph=GraphTerms.of(settings, data.emp_cov, data.weight),
+            graph=self._graph_terms(),
             l2_penalty=settings.l2_penalty,
             scale_shift=settings.scale_shift,
             windows=None if data.whole is None else data.whole.learned_windows(data.target),
@@ -276,6 +308,7 @@ class TrainingRun:
     def _model(self, number: int) -> Fitted:
         """Return a target's model with all networks, but for what it says of the task and of its error."""
         data, settings = self._targets[number], self._settings
+        emp_cov = self._data.emp_cov  # of the rows, which all targets share
         n_members = len(self._roster)
         trained = self.trainer.result(slice(number * n_members, (number + 1) * n_members))
         if trained.note:
@@ -290,11 +323,12 @@ class TrainingRun:
         on_theta = settings.sparse and settings.recipe == "paper"
         matrices = kept.theta if on_theta else kept.theta_task
         if settings.readout == "several" and any(map(len, self._folds)):
-            linear = self._linear(data)
-            folds = [*range(len(linear) - 1), ALL_ROWS][: len(linear)]
-            roster += [(kind, fold) for kind in SEVERAL if kind.linear for fold in folds]
-            networks += linear
-            matrices = np.concatenate([matrices, np.repeat(matrices.mean(axis=0)[None], len(linear), axis=0)])
+            for kind in (kind for kind in self._kinds if kind.linear):
+                linear = self._linear(data, kind)
+                folds = [*range(len(linear) - 1), ALL_ROWS][: len(linear)]
+                roster += [(kind, fold) for fold in folds]
+                networks += linear
+            matrices = with_means(matrices, len(networks) - len(matrices))
         return Fitted(
             settings=settings,
             column_names=data.column_names,
@@ -305,7 +339,7 @@ class TrainingRun:
             encoder=data.encoder,
             n_missing=data.n_missing,
             n_rows=data.n_rows,
-            covariance=data.emp_cov,
+            covariance=emp_cov,
             precision=trained.theta,
             task_precision=kept.theta_task.mean(axis=0),
             member_matrices=matrices,
@@ -320,8 +354,8 @@ class TrainingRun:
             history=pd.DataFrame(trained.history).astype({"epoch": int, "n_zeros": int}),
             best_epoch=kept.epoch,
             center=data.scaler.transform(data.mean),
-            task_nodes=np.zeros(len(trained.theta)),
-            task_graph=np.zeros_like(trained.theta),
+            task_nodes=np.zeros(data.training.X.shape[1]),
+            task_graph=0.0 * trained.theta,
             out_of_fold=OutOfFold(data.row_ids, np.empty(0), np.empty(0, dtype=np.intp), {}),
             calibration=None,
             reference=None,
@@ -330,9 +364,9 @@ class TrainingRun:
             rows_hash=data.training.hash() if self._same_rows else hashlib.sha256(b"learned from before").hexdigest(),
         )
 
-    def _linear(self, data: TrainingData) -> list[nn.Module]:
-        rows = data.training
-        return linear_members(data.scaler.transform(rows.X), rows.y, rows.weight, self._folds, data.target)
+    def _linear(self, data: TrainingData, kind: Kind) -> list[nn.Module]:
+        rows, x = data.training, data.scaler.transform(data.training.X)
+        return linear_members(x, rows.y, rows.weight, self._folds, data.target, lasso=kind is LASSO)
 
     def _weighed(self, fitted: Fitted) -> Fitted:
         """Weigh the kinds by what they lose on rows that they left out, drop those that do not help, keep the errors.
@@ -420,13 +454,15 @@ def snapshot_of(
         and before.readout == settings.readout
         and before.n_members == settings.n_members
         and before.target_scale == settings.target_scale
+        and fitted.on_support == data.sparse
         and not (learns_logarithm(fitted.target) and data.training.y.min() <= 0.0)
     )
-    roster = [one for one in settings.members(len(fitted.folds)) if one[0].name in fitted.member_kinds]
+    kinds = kinds_for(data.training.X.shape[1], settings.widest, sparse=data.sparse)
+    roster = [one for one in settings.members(len(fitted.folds), kinds) if one[0].name in fitted.member_kinds]
     if not same or not roster:
         return None
     trained = [i for i, kind in enumerate(fitted.member_kinds) if kind in {kind.name for kind, _ in roster}]
-    theta: FloatArray = np.repeat(fitted.precision[None], len(trained), axis=0)
+    theta = fitted.precision if data.sparse else np.repeat(fitted.precision[None], len(trained), axis=0)
     networks = [dict(fitted.networks[i].state_dict()) for i in trained]
     for (kind, _), state in zip(roster, networks, strict=True):
         fresh = new_network(settings, fitted.n_features, data.target.n_outputs, kind, factory).state_dict()

@@ -49,6 +49,7 @@ def transfer(model: Model, X: Any, y: Any = None) -> Model:
     """Return a new fitted model for the columns of ``X``; see ``PNNRegressor.transfer``."""
     fitted = model.fitted
     _refuse_columns_of_their_own(model)
+    fitted.refuse_on_support("A transfer to other columns")
     method = fitted.settings.method
     if method in LEARNED and y is None:
         raise InputError(

@@ -23,11 +23,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import sparse, stats
 
 from precisionnet.errors import shown
-from precisionnet.estimators.reference import compared_nodes, distances
+from precisionnet.estimators.reference import compared_nodes, distances, distances_by_variance
 from precisionnet.evaluation.metrics import significant
+from precisionnet.sparse_matrices import Matrix, is_sparse
 from precisionnet.types import FloatArray
 
 CHANCE = 1e-3
@@ -196,8 +197,9 @@ def compare_rows(model: Any, X: pd.DataFrame) -> Shift:
     m = len(X)
     n = fitted.n_rows["training"]
     nodes = compared_nodes(fitted.encoder, fitted.n_features)
-    covariance = fitted.covariance[np.ix_(nodes, nodes)]
-    deviation = np.sqrt(np.diag(covariance))
+    # On a sparse support pairs outside it count as uncorrelated.
+    covariance = fitted.covariance[nodes][:, nodes] if fitted.on_support else fitted.covariance[np.ix_(nodes, nodes)]
+    deviation = np.sqrt(covariance.diagonal())
     centred = (model.standard_units(X) - fitted.center)[:, nodes]
     z = centred / deviation
     raw_mean, raw_deviation = fitted.scaler.inverse(fitted.center)[nodes], deviation * fitted.scaler.scale[nodes]
@@ -212,7 +214,7 @@ def compare_rows(model: Any, X: pd.DataFrame) -> Shift:
         }
     )
     expected = np.sqrt(1.0 / m + 1.0 / n)
-    size, p_value = _size(z, covariance / np.outer(deviation, deviation), expected)
+    size, p_value = _size(z, _correlation(covariance, deviation), expected)
     rank = 1.0 + FAR_PERCENT / 100 * (n - 1)  # that of the distance above which a row is far, among the training rows'
     far, extreme = _far_rows(fitted, centred, covariance, n)
     limits = None if fitted.reference is None else fitted.reference.target_range
@@ -235,21 +237,35 @@ def compare_rows(model: Any, X: pd.DataFrame) -> Shift:
     )
 
 
-def _size(z: FloatArray, correlation: FloatArray, expected: float) -> tuple[float, float]:
+def _correlation(covariance: Matrix, deviation: FloatArray) -> Matrix:
+    if is_sparse(covariance):
+        inverse = sparse.diags_array(1.0 / deviation)
+        return sparse.csr_array(inverse @ covariance @ inverse)
+    return covariance / np.outer(deviation, deviation)
+
+
+def _size(z: FloatArray, correlation: Matrix, expected: float) -> tuple[float, float]:
     """Return the root mean square of the means, and the probability of such a one by chance."""
     if not z.shape[1]:
         return 0.0, 1.0
     size = float(np.sqrt((z.mean(axis=0) ** 2).mean()))
-    eigenvalues = np.linalg.eigvalsh(correlation)
-    freedom = float(eigenvalues.sum() ** 2 / (eigenvalues**2).sum())
+    if is_sparse(correlation):
+        freedom = float(correlation.trace() ** 2 / (correlation.data**2).sum())
+    else:
+        eigenvalues = np.linalg.eigvalsh(correlation)
+        freedom = float(eigenvalues.sum() ** 2 / (eigenvalues**2).sum())
     return size, float(stats.chi2.sf(freedom * (size / expected) ** 2, freedom))
 
 
-def _far_rows(fitted: Any, centred: FloatArray, covariance: FloatArray, n: int) -> tuple[Any, Any]:
+def _far_rows(fitted: Any, centred: FloatArray, covariance: Matrix, n: int) -> tuple[Any, Any]:
     """Return which rows are far, and which are extreme; none where the model has nothing to compare them with."""
     if fitted.reference is None or not fitted.reference.distances[-1]:
         return np.zeros(len(centred), dtype=bool), np.zeros(len(centred), dtype=bool)
-    found, known = distances(centred, covariance, n), fitted.reference.distances
+    known = fitted.reference.distances
+    if is_sparse(covariance):
+        found = distances_by_variance(centred, covariance.diagonal())
+    else:
+        found = distances(centred, covariance, n)
     return found > known[FAR_PERCENT], found > EXTREME * known[-1]
 
 

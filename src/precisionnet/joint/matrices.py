@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from precisionnet.joint.problem import GraphTerms, Start
+from precisionnet.joint.problem import GraphTerms, JointProblem, Start
 from precisionnet.joint.trainer import Adam
-from precisionnet.linalg import into_spectral_box, soft_threshold_off_diagonal, symmetrize
+from precisionnet.linalg import count_zeros, into_spectral_box, soft_threshold_off_diagonal, symmetrize
 from precisionnet.types import BoolArray, FloatArray, MethodName
 
 STEP_TOL = 1e-4
@@ -66,6 +66,22 @@ class Fixed:
     def snapshot(self) -> tuple[FloatArray, FloatArray]:
         """Return theta and theta_task of every member; the next Step 1 makes a new theta, this one is left alone."""
         return self.theta, self.theta_task
+
+    def terms(
+        self, problem: JointProblem, theta: FloatArray, theta_task: FloatArray, l2: float, train_loss: float
+    ) -> dict[str, float]:
+        """Every term of the objective, the mean over the members."""
+        terms = [problem.objective(one, task, l2, train_loss) for one, task in zip(theta, theta_task, strict=True)]
+        return {name: float(np.mean([one[name] for one in terms])) for name in terms[0]}
+
+    def spectrum(self, theta: FloatArray) -> dict[str, float]:
+        """Zeros and extreme eigenvalues of the members' thetas."""
+        eigenvalues = np.linalg.eigvalsh(theta)
+        return {
+            "n_zeros": float(np.mean([count_zeros(one) for one in theta])),
+            "eigenvalue_min": float(eigenvalues.min()),
+            "eigenvalue_max": float(eigenvalues.max()),
+        }
 
     @staticmethod
     def common(graph: GraphTerms, theta: FloatArray, theta_task: FloatArray) -> tuple[FloatArray, str | None]:

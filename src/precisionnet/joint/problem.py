@@ -31,6 +31,7 @@ from precisionnet.precision import (
     sample_precision,
     spectral_bound,
 )
+from precisionnet.sparse_matrices import Matrix
 from precisionnet.types import BoolArray, FloatArray, IndexArray, MethodName
 
 TaskLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -99,14 +100,30 @@ class GraphTerms:
     @classmethod
     def of(cls, settings: Settings, emp_cov: FloatArray, n_rows: float) -> GraphTerms:
         """Return the terms of a covariance estimated from ``n_rows`` rows; the true one has infinitely many."""
-        rate, bound = float(np.sqrt(np.log(len(emp_cov)) / n_rows)), settings.spectral_bound
+        bound = settings.spectral_bound
+        return cls._weighted(
+            settings, emp_cov, len(emp_cov), n_rows, spectral_bound(emp_cov) if bound is None else bound
+        )
+
+    @classmethod
+    def without_covariance(cls, settings: Settings, n_columns: int, mean_variance: float, n_rows: float) -> GraphTerms:
+        """Return the terms where no covariance of all pairs is stored; the bound is that of more columns than rows."""
+        bound = settings.spectral_bound
+        usual = spectral_bound(np.diag([0.0, 2.0 * mean_variance])) if bound is None else bound
+        return cls._weighted(settings, np.empty((0, 0)), n_columns, n_rows, usual)
+
+    @classmethod
+    def _weighted(
+        cls, settings: Settings, emp_cov: FloatArray, n_columns: int, n_rows: float, bound: float
+    ) -> GraphTerms:
+        rate = float(np.sqrt(np.log(n_columns) / n_rows))
         return cls(
             emp_cov=emp_cov,
             l1_penalty=settings.l1_scale * rate if settings.l1_penalty is None else settings.l1_penalty,
             task_weight=settings.task_weight,
             coupling=settings.coupling if settings.method == "joint" else 0.0,  # the others have one matrix
             ridge=settings.ridge,
-            spectral_bound=spectral_bound(emp_cov) if bound is None else bound,
+            spectral_bound=bound,
             usual_penalty=rate,
             covariance_threshold=settings.covariance_threshold,
         )
@@ -190,9 +207,14 @@ class JointProblem:
 class Start:
     """Where a method begins: theta, the matrix the network runs on, and what the solver had to say."""
 
-    theta: FloatArray
-    theta_task: FloatArray
+    theta: Matrix
+    theta_task: Matrix
     note: str = ""
+
+    @property
+    def norm(self) -> float:
+        """Spectral norm of the matrix that the network runs on."""
+        return float(np.linalg.norm(self.theta_task, 2))
 
 
 class GlassoCache:

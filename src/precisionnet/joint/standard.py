@@ -27,12 +27,30 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from precisionnet.joint.matrices import MATRICES, Fixed
+from precisionnet.joint.matrices import MATRICES
 from precisionnet.joint.problem import JointProblem, RowWindows, Start, TensorRows, l2_norm_squared
 from precisionnet.joint.pruning import ENDS, Pruned
-from precisionnet.joint.trainer import EIGENVALUE_ERRORS, Adam, HistoryRow, Snapshot, add_l2_gradient, keep_freed_memory
-from precisionnet.linalg import count_zeros
+from precisionnet.joint.sparse_support import (
+    REVISED_UNTIL,
+    FixedOnSupport,
+    LearnedOnSupport,
+    SparseStart,
+    chosen_nodes,
+    revise,
+)
+from precisionnet.joint.trainer import (
+    EIGENVALUE_ERRORS,
+    FREED,
+    Adam,
+    HistoryRow,
+    Snapshot,
+    add_l2_gradient,
+    keep_freed_memory,
+)
+from precisionnet.nn.filter import PolynomialFilter
+from precisionnet.nn.sparse_shift import Probe, shift_of
 from precisionnet.nn.stack import NetworkStack, Tensors
+from precisionnet.sparse_matrices import Matrix, MatrixStack, concatenated
 from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray, IndexArray, MethodName
 from precisionnet.workers import count_for, in_workers
@@ -49,6 +67,9 @@ MOST_AHEAD = 256_000_000
 FIRST_WATCHED, SECONDS_WATCHED = 4, 2.0
 """With callbacks or verbose, workers first run this many epochs, then as many as take about this many seconds: the rows
 of the history reach the caller with that delay."""
+
+PROBED = 64
+"""Rows of each member by whose gradients a sparse support is revised."""
 
 STACKED = 4
 """Members trained as one; more would leave a second core nothing to do, fewer would pay for each operation alone."""
@@ -87,6 +108,10 @@ class Plan:
     sparse: bool = False
     """End on a sparse graph: what ``joint`` does when that is what will predict."""
 
+    def revises(self, epoch: int) -> bool:
+        """Whether a sparse support is revised before an epoch: where a dense fit solves Step 1, in the first half."""
+        return (epoch - 1) % self.theta_every == 0 and (epoch - 1) / self.max_epochs < REVISED_UNTIL
+
     def rate(self, progress: float) -> float:
         """Return the learning rate when a share of all steps is done."""
         return self.learning_rate * 0.5 * (1.0 + math.cos(math.pi * progress))
@@ -96,8 +121,8 @@ class Plan:
 class StackEpoch:
     """What an epoch of one stack leaves behind."""
 
-    theta: FloatArray
-    theta_task: FloatArray
+    theta: MatrixStack
+    theta_task: MatrixStack
     networks: list[Tensors]
     row: HistoryRow
     validation_outputs: Tensor | None
@@ -110,7 +135,7 @@ class StackEpoch:
 
 
 def _epoch_of_arrays(
-    theta: FloatArray, theta_task: FloatArray, networks: list[dict[str, NDArray[Any]]], *others: Any
+    theta: MatrixStack, theta_task: MatrixStack, networks: list[dict[str, NDArray[Any]]], *others: Any
 ) -> StackEpoch:
     states = [{name: torch.from_numpy(array) for name, array in state.items()} for state in networks]
     return StackEpoch(theta, theta_task, states, *others)
@@ -119,13 +144,11 @@ def _epoch_of_arrays(
 class MemberStack:
     """Members of one shape in training; all of its state travels to a worker and back."""
 
-    def __init__(
-        self, problem: JointProblem, kind: type[Fixed], members: Sequence[Member], plan: Plan, start: Start
-    ) -> None:
+    def __init__(self, problem: JointProblem, kind: Any, members: Sequence[Member], plan: Plan, start: Start) -> None:
         like = problem.rows.x
         self.network = NetworkStack([one.network for one in members]).to(like.device)
         self.matrices = kind(problem.graph, start, len(members), like)
-        norm = float(np.linalg.norm(start.theta_task, 2))
+        norm = start.norm
         self.scale = norm if problem.scale_shift else 1.0
         """What the networks' shift is divided by: the norm of the start, for the whole fit and for predictions."""
         # Adam's steps have the learning rate's length whatever the gradient's; the precision of features in large units
@@ -153,7 +176,7 @@ class MemberStack:
         self._batch = min(self._largest_batch, fewest, max(SMALLEST_BATCH, fewest // FEWEST_BATCHES))
         self._batches = max(FEWEST_BATCHES, fewest // self._batch)
 
-    def resume(self, theta: FloatArray, theta_task: FloatArray, networks: Sequence[Tensors]) -> None:
+    def resume(self, theta: MatrixStack, theta_task: MatrixStack, networks: Sequence[Tensors]) -> None:
         """Go on from what members of the same shape came to."""
         self.network.load_member_states(networks)
         self.matrices.resume(theta, theta_task)
@@ -167,19 +190,15 @@ class MemberStack:
         theta, theta_task = self.matrices.snapshot()
         networks = self.network.member_states()
         held_loss, held_metric, outputs = self._held_out_scores(problem, validation, theta_task)
-        eigenvalues = np.linalg.eigvalsh(theta)
         l2 = l2_norm_squared(list(self.network.penalised())) / self.n_members
-        terms = [problem.objective(one, task, l2, train_loss) for one, task in zip(theta, theta_task, strict=True)]
         row = {
             "epoch": epoch,
-            **{name: float(np.mean([one[name] for one in terms])) for name in terms[0]},
+            **self.matrices.terms(problem, theta, theta_task, l2, train_loss),
             "train_loss": train_loss,
             "train_metric": train_metric,
             "validation_loss": held_loss,
             "validation_metric": held_metric,
-            "n_zeros": float(np.mean([count_zeros(one) for one in theta])),
-            "eigenvalue_min": float(eigenvalues.min()),
-            "eigenvalue_max": float(eigenvalues.max()),
+            **self.matrices.spectrum(theta),
         }
         return StackEpoch(theta, theta_task, networks, row, outputs)
 
@@ -189,6 +208,20 @@ class MemberStack:
         self._rows = [torch.from_numpy(np.flatnonzero(fold != own)) for own in self._folds]
         self._cut_batches()
         return replace(problem, rows=rows)
+
+    def pair_gradients(self, problem: JointProblem, nodes: IndexArray) -> FloatArray:
+        """Return the size of the task's gradient of every pair of some nodes, (n_nodes, n), summed over the members."""
+        probe = Probe(torch.from_numpy(nodes).to(problem.rows.x.device))
+        places = np.linspace(0, min(len(rows) for rows in self._rows) - 1, PROBED).round().astype(np.intp)
+        rows = problem.rows[torch.stack([rows[torch.from_numpy(places)] for rows in self._rows])]
+        self.network.eval()
+        output = self.network(rows.x, self.matrices.shift(self.scale, probe))
+        problem.task_loss(output, rows.y, rows.weight).sum().backward()  # type: ignore[no-untyped-call]
+        self.network.zero_grad()
+        self.matrices.forget_gradient()
+        assert probe.total is not None
+        found: FloatArray = probe.total.abs().sum(dim=0).cpu().numpy()
+        return found
 
     def _pass_over_rows(self, problem: JointProblem, plan: Plan, epoch: int) -> tuple[float, float]:
         """Return the mean loss and metric of the batches as they were seen."""
@@ -245,12 +278,11 @@ class MemberStack:
 
     @torch.no_grad()
     def _held_out_scores(
-        self, problem: JointProblem, validation: TensorRows | None, theta_task: FloatArray
+        self, problem: JointProblem, validation: TensorRows | None, theta_task: MatrixStack
     ) -> tuple[float, float, Tensor | None]:
         """Loss and metric of the mean output on the validation rows, or of each member on what it left out."""
         self.network.eval()
-        like = problem.rows.x
-        shift = torch.from_numpy(theta_task / self.scale).to(dtype=like.dtype).to(like.device)
+        shift = shift_of(theta_task, self.scale, problem.rows.x)
         outputs = None
         if validation is not None:
             rows = validation
@@ -300,14 +332,21 @@ class StandardRecipe:
         self._problem, self._plan, self._validation, self._n_jobs = problem, plan, validation, n_jobs
         self.max_epochs = plan.max_epochs
         self.remedy = f"look for outliers in the table, or lower learning_rate (now {plan.learning_rate:g})"
-        self._kind = Pruned if method == "joint" and plan.sparse else MATRICES[method]
+        self._kind: Any = Pruned if method == "joint" and plan.sparse else MATRICES[method]
+        self._sparse = isinstance(start, SparseStart)
+        if self._sparse:
+            self._kind = LearnedOnSupport if method == "joint" else FixedOnSupport
+        revised = self._kind is LearnedOnSupport and not plan.sparse
+        self._revised = [e for e in range(2, plan.max_epochs + 1) if revised and plan.revises(e)]
+        """Epochs before which the members' common support is revised."""
         self._note = start.note
-        groups = stacks_of(members)
+        groups = stacks_of(members, _stacked_at_most(problem, members, plan) if self._sparse else STACKED)
         self._stacks = [MemberStack(problem, self._kind, [members[i] for i in g], plan, start) for g in groups]
         self._member_order = np.argsort(np.concatenate(groups))
         if resume is not None:
             for stack, places in zip(self._stacks, groups, strict=True):
-                stack.resume(resume.theta[places], resume.theta_task[places], [resume.networks[i] for i in places])
+                theta = resume.theta if self._sparse else resume.theta[places]
+                stack.resume(theta, resume.theta_task[places], [resume.networks[i] for i in places])
         self._counts = [stack.n_members for stack in self._stacks]
         self._left_out = [stack.left_out_weight for stack in self._stacks]
         self._first_loss: float | None = None
@@ -325,6 +364,8 @@ class StandardRecipe:
     def advance(self, epoch: int) -> tuple[HistoryRow, Snapshot]:
         """Run one epoch of every stack."""
         if not self._ahead and self._failure is None:
+            if epoch in self._revised:
+                self._revise_support()
             self._ahead = self._run_stacks(epoch)
         if not self._ahead and self._failure is not None:
             raise self._failure
@@ -333,8 +374,8 @@ class StandardRecipe:
         networks = [state for one in done for state in one.networks]
         snapshot = Snapshot(
             epoch,
-            np.concatenate([one.theta for one in done])[order],
-            np.concatenate([one.theta_task for one in done])[order],
+            concatenated([one.theta for one in done])[order],
+            concatenated([one.theta_task for one in done])[order],
             [networks[i] for i in order],
         )
         return self._row(done), snapshot
@@ -344,7 +385,8 @@ class StandardRecipe:
         problem, validation, plan = self._problem, self._validation, self._plan
         if count_for(self._n_jobs) == 1 or len(self._stacks) == 1:
             return [[stack.epoch(problem, validation, plan, epoch) for stack in self._stacks]]
-        epochs = range(epoch, min(epoch + self._at_once, plan.max_epochs + 1))
+        revised = next((one for one in self._revised if one > epoch), plan.max_epochs + 1)
+        epochs = range(epoch, min(epoch + self._at_once, revised))
         order = self._longest_first
         calls = ((self._stacks[i], epochs) for i in order)
         started = time.perf_counter()
@@ -357,6 +399,12 @@ class StandardRecipe:
         self._stacks = [one.stack for one in returned]
         self._failure = min(returned, key=lambda one: len(one.done)).failure
         return [list(done) for done in zip(*(one.done for one in returned), strict=False)]
+
+    def _revise_support(self) -> None:
+        """Let all members' gradients choose the pairs that theta_task may have."""
+        matrices = [stack.matrices for stack in self._stacks]
+        nodes = chosen_nodes(matrices)
+        revise(matrices, nodes, np.sum([stack.pair_gradients(self._problem, nodes) for stack in self._stacks], axis=0))
 
     def _row(self, done: Sequence[StackEpoch]) -> HistoryRow:
         """Average the stacks' rows; on validation rows the mean output of all members counts."""
@@ -389,7 +437,7 @@ class StandardRecipe:
             self._first_loss = row["train_loss"]
         return row["train_loss"] <= self._first_loss
 
-    def conclude(self, kept: Snapshot) -> tuple[FloatArray, float, str]:
+    def conclude(self, kept: Snapshot) -> tuple[Matrix, float, str]:
         """Return one sparse precision for all members, and what their matrices are divided by."""
         theta, note = self._kind.common(self._problem.graph, kept.theta, kept.theta_task)
         return theta, self._scale, self._note if note is None else note
@@ -419,11 +467,23 @@ def _trial_loss(
     return min(losses, default=math.inf)
 
 
-def stacks_of(members: Sequence[Member]) -> list[IndexArray]:
-    """Return which members are trained as one: of one kind, at most ``STACKED``, in their order."""
+def _stacked_at_most(problem: JointProblem, members: Sequence[Member], plan: Plan) -> int:
+    """Return how many members of very many columns share a stack: what a layer makes stays below what is kept free.
+
+    Larger tensors are taken from the system, zeroed, and given back in every step.
+    """
+    widest = max(
+        bank.out_features for one in members for bank in one.network.modules() if type(bank) is PolynomialFilter
+    )
+    x = problem.rows.x
+    return max(1, min(STACKED, FREED // (plan.batch_size * x.shape[1] * widest * x.element_size())))
+
+
+def stacks_of(members: Sequence[Member], most: int = STACKED) -> list[IndexArray]:
+    """Return which members are trained as one: of one kind, at most ``most``, in their order."""
     kinds = dict.fromkeys(one.kind for one in members)
     places = [np.array([i for i, one in enumerate(members) if one.kind == kind]) for kind in kinds]
-    return [part for same in places for part in np.split(same, range(STACKED, len(same), STACKED))]
+    return [part for same in places for part in np.split(same, range(most, len(same), most))]
 
 
 def _epochs_in_worker(

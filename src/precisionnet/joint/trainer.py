@@ -18,7 +18,7 @@ from torch.optim.adam import adam
 
 from precisionnet.errors import FitDivergedError
 from precisionnet.nn.stack import Tensors
-from precisionnet.types import FloatArray
+from precisionnet.sparse_matrices import Matrix, MatrixStack, numbers_of
 
 HistoryRow = dict[str, float]
 """One epoch: every term of the objective, losses and metrics, zeros and eigenvalues of theta."""
@@ -35,9 +35,9 @@ class Snapshot:
     """The state after an epoch, members along the first axis. Nothing writes into it afterwards."""
 
     epoch: int
-    theta: FloatArray
+    theta: MatrixStack
     """(members, n, n), sparse precisions."""
-    theta_task: FloatArray
+    theta_task: MatrixStack
     """(members, n, n), what the networks run on, not scaled."""
     networks: list[Tensors]
     """State dictionary of each member."""
@@ -52,7 +52,7 @@ class Trained:
     """What training came to."""
 
     kept: Snapshot
-    theta: FloatArray
+    theta: Matrix
     """(n, n), one sparse precision for all members."""
     scale: float
     """What each network's matrix is divided by."""
@@ -102,7 +102,7 @@ class StepPolicy(Protocol):
         """Whether the epoch may be kept as the best; None where no epoch so far may, and the last one is kept."""
         ...
 
-    def conclude(self, kept: Snapshot) -> tuple[FloatArray, float, str]:
+    def conclude(self, kept: Snapshot) -> tuple[Matrix, float, str]:
         """One sparse precision for all members, what their matrices are divided by, and the solver's note."""
         ...
 
@@ -171,8 +171,8 @@ def _refuse_divergence(row: HistoryRow, snapshot: Snapshot, remedy: str) -> None
     validation = [row["validation_loss"], row["validation_metric"]]
     weights = [t.flatten() for state in snapshot.networks for t in state.values() if t.is_floating_point()]
     fine = {
-        "theta": np.isfinite(snapshot.theta).all(),
-        "theta_task": np.isfinite(snapshot.theta_task).all(),
+        "theta": np.isfinite(numbers_of(snapshot.theta)).all(),
+        "theta_task": np.isfinite(numbers_of(snapshot.theta_task)).all(),
         "the task loss": np.isfinite(row["train_loss"]),
         "the objective": np.isfinite(row["objective"]),
         "the training error": np.isfinite(row["train_metric"]),

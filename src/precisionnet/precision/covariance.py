@@ -189,7 +189,11 @@ def entry_variances(X: FloatArray, location: FloatArray, covariance: FloatArray)
 def oas_share(covariance: FloatArray, n_samples: float) -> float:
     """s of the oracle approximating shrinkage."""
     n = len(covariance)
-    mean_square, mu_squared = float(np.mean(covariance**2)), (float(np.trace(covariance)) / n) ** 2
+    return oas_share_of(float(np.mean(covariance**2)), (float(np.trace(covariance)) / n) ** 2, n, n_samples)
+
+
+def oas_share_of(mean_square: float, mu_squared: float, n: int, n_samples: float) -> float:
+    """The same from the mean square of all n x n entries and the squared mean of the diagonal."""
     denominator = (n_samples + 1.0) * (mean_square - mu_squared / n)
     return 1.0 if denominator <= 0.0 else min(1.0, (mean_square + mu_squared) / denominator)
 

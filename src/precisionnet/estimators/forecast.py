@@ -1,0 +1,224 @@
+r"""How long a fit will take and how much memory it needs, said before it starts.
+
+The time of a fit is that of its gradient steps, of which the number is known: epochs x batches x members. A step of one
+member costs
+
+    dense     STEP + SIGNAL N B + (PAIR + PAIR_ROW B) N^2
+    sparse    STEP + SIGNAL N B + ENTRY_ROW B (N + 2 edges)
+
+for N columns and batches of B rows. The constants were measured on one core (300 rows of 50 to 2,000 columns, 2,000 to
+32,000 rows of 50, ``results/scale/fit.csv``) and are multiplied by how much slower a core of this machine multiplies
+matrices. What else the machine does is not known: on a busy one a fit takes longer. Edges are counted by a sample of
+columns.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from precisionnet.errors import InputError
+from precisionnet.estimators.preparation import TrainingData
+from precisionnet.joint.problem import GraphTerms
+from precisionnet.joint.sparse_support import FREE_PER_NODE, LIGHT_MOST, LIGHTER
+from precisionnet.joint.standard import FEWEST_BATCHES, SMALLEST_BATCH, STACKED
+from precisionnet.kinds import TRIED_FROM, kinds_for
+from precisionnet.memory import free_memory
+from precisionnet.parameters import Settings
+from precisionnet.precision.rows import DENSE_MOST, rounded_up
+from precisionnet.types import FloatArray
+
+STEP, SIGNAL, PAIR, PAIR_ROW, ENTRY_ROW = 5e-5, 8e-8, 4e-9, 1.6e-10, 3.6e-9
+"""Seconds: of a step, and per number of the signals, pair, pair and row, and entry and row."""
+SOLVE, LINEAR = 1e-10, 4e-7
+"""Seconds per cube of a dense component's size, and per number in the rows of a linear network's path."""
+REFERENCE_SECONDS = 2.7e-3
+"""Of the product of two float32 matrices of 512 rows, where the constants were measured."""
+BASE_BYTES, DENSE_BYTES, ROW_BYTES, SIGNAL_BYTES, ENTRY_BYTES = 4e8, 80.0, 90.0, 48.0, 60.0
+"""Memory of the libraries; per member and pair; per number in the rows; per number of a stack's signals and filter; per
+member and entry."""
+SAMPLED = 64
+"""Columns whose pairs are counted."""
+JOINING, CHANCE_DEGREE = 0.5, 0.1
+"""Partners by chance from which on columns are taken for joined into one component, and those of a penalty that is
+named in its place."""
+PATIENCE = 30.0
+"""Seconds from which on an estimate is worth saying."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a fit will take, within a factor of two.
+
+    Parameters
+    ----------
+    seconds : float
+        Time, with one worker.
+    memory : float
+        Bytes at the peak.
+    sparse : bool
+        Whether matrices live on a sparse support.
+    n_edges : float
+        Edges of the graph of the rows; 0 where all pairs are stored.
+    """
+
+    seconds: float
+    memory: float
+    sparse: bool
+    n_edges: float = 0.0
+
+    @property
+    def sentence(self) -> str:
+        """Say it."""
+        return f"The fit takes about {shown_seconds(self.seconds)} and {self.memory / 1e9:.2g} GB of memory."
+
+
+def forecast(data: TrainingData, settings: Settings) -> Forecast:
+    """Estimate time and memory of a fit.
+
+    Parameters
+    ----------
+    data : TrainingData
+        The prepared rows.
+    settings : Settings
+        With the standard recipe; of the paper's only one network of full batches is counted.
+
+    Returns
+    -------
+    Forecast
+        Seconds, bytes and edges.
+    """
+    rows = data.training
+    n_rows, n = rows.X.shape
+    kinds = kinds_for(n, settings.widest, sparse=data.sparse)
+    n_folds = settings.n_folds(n_rows) if settings.recipe == "standard" else 1
+    roster = settings.members(n_folds, kinds) if settings.recipe == "standard" else []
+    own_rows = max(1, n_rows - n_rows // max(n_folds, 2))
+    batch = min(settings.batch_size, own_rows, max(SMALLEST_BATCH, own_rows // FEWEST_BATCHES))
+    n_steps = settings.n_epochs * max(FEWEST_BATCHES, own_rows // batch)
+    n_members = max(1, len(roster))
+    n_trained = n_members
+    if rows.X.size >= TRIED_FROM and settings.readout == "several":  # of twins one is given up after a short trial
+        n_trained -= sum(kind.twin is not None for kind, _ in roster)
+    n_edges, entries = 0.0, 0.0
+    if data.sparse:
+        n_edges, lighter = _counted_edges(data, settings)
+        entries = n + 2.0 * (n_edges + min(lighter, n_edges + n) + FREE_PER_NODE * n)
+        step = STEP + SIGNAL * n * batch + ENTRY_ROW * batch * entries
+    else:
+        step = STEP + SIGNAL * n * batch + (PAIR + PAIR_ROW * batch) * n**2
+    seconds = n_steps * n_trained * step
+    n_linear = sum(kind.linear for kind in kinds) if settings.readout == "several" else 0
+    seconds += n_linear * (n_folds + 1) * LINEAR * rows.X.size
+    if not data.sparse or _chance_degree(data, settings) > JOINING:
+        seconds += SOLVE * float(n) ** 3
+    memory = BASE_BYTES + ROW_BYTES * rows.X.size + SIGNAL_BYTES * STACKED * batch * n * settings.widest
+    memory += n_members * (ENTRY_BYTES * entries if data.sparse else DENSE_BYTES * float(n) ** 2)
+    return Forecast(seconds * machine_factor(), memory, data.sparse, n_edges)
+
+
+def refuse_no_room(data: TrainingData, settings: Settings) -> None:
+    """Refuse a fit that this machine has no room for, with the setting that would do.
+
+    Parameters
+    ----------
+    data : TrainingData
+        The prepared rows.
+    settings : Settings
+        Of the fit.
+    """
+    n = data.training.X.shape[1]
+    if n <= SAMPLED * 4:
+        return
+    coming, free = forecast(data, settings), free_memory()
+    if coming.memory > free:
+        need = f"A fit of {n:,} columns needs about {coming.memory / 1e9:.2g} GB and {free / 1e9:.2g} GB are free: "
+        if not data.sparse and settings.recipe == "standard" and settings.method in ("joint", "glasso"):
+            raise InputError(f"{need}set support='sparse', or take fewer columns.")
+        if data.sparse and coming.n_edges > 2 * n:
+            raise InputError(f"{need}raise l1_scale to about {_enough_scale(data):g}, or take fewer columns.")
+        raise InputError(f"{need}take fewer columns, or fewer members with n_members.")
+    if data.sparse and n > DENSE_MOST and (by_chance := _chance_degree(data, settings)) > JOINING:
+        raise InputError(
+            f"At this penalty each of {n:,} columns is joined to {by_chance:.2g} others by chance alone, which makes "
+            f"one component that no solver has room for: raise l1_scale to about {_enough_scale(data):g}, or take "
+            "fewer columns."
+        )
+
+
+def shown_seconds(seconds: float) -> str:
+    """Say a time in words.
+
+    Parameters
+    ----------
+    seconds : float
+        How long.
+
+    Returns
+    -------
+    str
+        In seconds, minutes or hours.
+
+    Examples
+    --------
+    >>> shown_seconds(400.0)
+    '7 minutes'
+    """
+    if seconds < 100:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
+def machine_factor() -> float:
+    """Return how much slower than the reference one core of this machine multiplies matrices."""
+    a = np.ones((512, 512), dtype=np.float32)
+    times = []
+    for _ in range(10):  # the quickest one: what else the machine does is not counted
+        started = time.perf_counter()
+        a @ a
+        times.append(time.perf_counter() - started)
+    return min(times) / REFERENCE_SECONDS
+
+
+def _sampled_correlations(data: TrainingData) -> FloatArray:
+    """Return sizes of the correlations of some columns with all others, (n_sampled, n)."""
+    rows = data.training
+    x = data.scaler.transform(rows.X)
+    share = rows.weight / rows.weight.sum()
+    x = (x - share @ x).astype(np.float32)
+    taken = np.linspace(0, x.shape[1] - 1, min(SAMPLED, x.shape[1])).round().astype(np.intp)
+    size: FloatArray = np.abs((share[:, None].astype(np.float32) * x[:, taken]).T @ x)
+    size[np.arange(len(taken)), taken] = 0.0
+    return size
+
+
+def _penalty(data: TrainingData, settings: Settings) -> GraphTerms:
+    return GraphTerms.without_covariance(settings, data.training.X.shape[1], 1.0, float(data.training.weight.sum()))
+
+
+def _counted_edges(data: TrainingData, settings: Settings) -> tuple[float, float]:
+    """Return about how many pairs are above the penalty, and how many above the smaller one beyond these."""
+    size, penalty = _sampled_correlations(data), _penalty(data, settings).l1_penalty
+    n = size.shape[1]
+    above, lighter = (0.5 * n * float((size > limit).sum(axis=1).mean()) for limit in (penalty, LIGHTER * penalty))
+    return above, lighter - above if n <= LIGHT_MOST and not settings.sparse else 0.0
+
+
+def _chance_degree(data: TrainingData, settings: Settings) -> float:
+    """Return how many partners a column has among columns that have nothing to do with it.
+
+    A correlation of T rows is then nearly normal with variance 1 / T. What columns have to do with each other is not
+    counted: it may join small groups, of which the solver knows better.
+    """
+    rows = data.training
+    threshold = _penalty(data, settings).l1_penalty / float(data.emp_cov.diagonal().mean())
+    return float(rows.X.shape[1] * special.erfc(threshold * np.sqrt(rows.weight.sum() / 2.0)))
+
+
+def _enough_scale(data: TrainingData) -> float:
+    """Return an ``l1_scale`` at which chance joins few columns."""
+    n = data.training.X.shape[1]
+    return rounded_up(float(special.erfcinv(CHANCE_DEGREE / n) * np.sqrt(2.0 / np.log(n))), 2)
