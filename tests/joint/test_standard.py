@@ -168,9 +168,9 @@ def test_large_states_come_back_a_few_epochs_at_a_time(monkeypatch):
     members = members_of(problem, 6)
     in_worker = standard._epochs_in_worker
 
-    def watching(stack, problem, validation, plan, epochs):
+    def watching(problem, validation, plan, stack, epochs):
         sent.append((stack.n_members, list(epochs)))
-        return in_worker(stack, problem, validation, plan, epochs)
+        return in_worker(problem, validation, plan, stack, epochs)
 
     def states(watched):
         policy = recipe(problem, plan=plan, members=members, n_jobs=2, watched=watched)

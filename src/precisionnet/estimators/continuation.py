@@ -93,11 +93,7 @@ def go_on(
         The model after the new rows.
     """
     fitted: Fitted = model.fitted
-    if fitted.on_support:
-        raise InputError(
-            "partial_fit needs the covariance of all pairs, which a model on a sparse support has not: fit it again "
-            "with all rows, or fit with support='dense'."
-        )
+    fitted.refuse_on_support("partial_fit")
     data = _new_rows(model, settings, X, y, sample_weight, groups)
     assert data.whole is not None
     share = float(data.training.weight.sum()) / data.whole.weight
