@@ -6,10 +6,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from precisionnet.errors import InputError, some
 from precisionnet.estimators.attributes import of_fitted
 from precisionnet.estimators.base import BasePNN, documented
+from precisionnet.estimators.table_fits import learns_later
 from precisionnet.types import FloatArray, TaskName
 
 
@@ -77,6 +79,7 @@ class PNNClassifier(ClassifierMixin, BasePNN):  # type: ignore[misc]
         """Accuracy on rows that networks left out."""
         return self.fitted.out_of_fold.errors["oob_accuracy_"]
 
+    @available_if(learns_later)
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, groups: Any = None
     ) -> Self:

@@ -6,12 +6,14 @@ from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.metaestimators import available_if
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.attributes import of_fitted
 from precisionnet.estimators.base import BasePNN, documented
 from precisionnet.estimators.fitted import PREDICTED_AT_ONCE
 from precisionnet.estimators.intervals import NOTHING_TO_CALIBRATE_ON, Calibration
+from precisionnet.estimators.table_fits import learns_later
 from precisionnet.estimators.targets import learns_logarithm
 from precisionnet.types import FloatArray, TaskName
 
@@ -90,6 +92,7 @@ class PNNRegressor(RegressorMixin, BasePNN):  # type: ignore[misc]
         """Mean absolute error on the rows that networks left out; NaN where there are none."""
         return self.fitted.out_of_fold.errors["oob_mae_"]
 
+    @available_if(learns_later)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Go on from the fitted model with rows that came later; the first call is a fit.
 

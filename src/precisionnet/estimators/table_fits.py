@@ -22,6 +22,7 @@ class TableFits:
 
     _task: ClassVar[TaskName]
     _fitted: Fitted
+    recipe: str
     warm_start: bool
     n_jobs: int | None
     network: Any
@@ -137,6 +138,13 @@ class TableFits:
             refuse_all(wrong)
         running: dict[str, Any] = {"network": self.network, "callbacks": callbacks, "n_jobs": self.n_jobs}
         return self.keep(go_on(self, settings, X, y, sample_weight, groups=groups, **running))
+
+
+def learns_later(model: TableFits) -> bool:
+    """Whether ``partial_fit`` is there; otherwise the error says why not."""
+    if model.recipe == "paper":
+        raise AttributeError("recipe='paper' takes all rows at once: partial_fit is for recipe='standard'.")
+    return True
 
 
 def _needs_all_rows(settings: Settings) -> list[str]:
