@@ -20,7 +20,7 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 from precisionnet import PNNClassifier, PNNRegressor
 from precisionnet.estimators import training
-from precisionnet.joint.standard import Plan
+from precisionnet.joint.member_stack import Plan
 from precisionnet.paper.readings import CONVENTIONS
 
 MEMBERS = 2

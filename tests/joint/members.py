@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from precisionnet.joint.member_stack import Member, Plan
 from precisionnet.joint.problem import JointProblem, TensorRows, start_of
-from precisionnet.joint.standard import Member, Plan, StandardRecipe
+from precisionnet.joint.standard import StandardRecipe
 from precisionnet.joint.trainer import Trainer
 from tests.joint.conftest import make_problem, new_network, to_the_end
 

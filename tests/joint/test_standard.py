@@ -14,8 +14,9 @@ from precisionnet.estimators.rows import FEWEST_FOLDS, Scaler, canonical, left_o
 from precisionnet.estimators.targets import HUBER, LOSSES, NumberTarget
 from precisionnet.joint import standard
 from precisionnet.joint.matrices import MATRICES
+from precisionnet.joint.member_stack import MemberStack
 from precisionnet.joint.problem import start_of
-from precisionnet.joint.standard import STACKED, MemberStack, stacks_of
+from precisionnet.joint.standard import STACKED, stacks_of
 from precisionnet.joint.trainer import Trainer
 from precisionnet.linalg import extreme_eigenvalues
 from precisionnet.precision import graphical_lasso_terms

@@ -363,3 +363,11 @@ def check_page(page: str | None) -> None:
     """Refuse a page that no browser would open by its name."""
     if page is not None and Path(page).suffix.lower() not in (".html", ".htm"):
         raise InputError(f"Cannot write the page {page!r}: its ending must be .html.")
+
+
+def show_if_asked(wanted: bool, out: str, page: str) -> None:
+    """Show a page that was written, where that is asked for."""
+    if wanted:
+        from precisionnet.cli.pages import open_page
+
+        open_page(Path(out) / page)

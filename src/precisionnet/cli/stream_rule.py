@@ -62,6 +62,6 @@ def _array_bytes(path: Path) -> float:
 
     try:
         known = parquet.read_metadata(path)
-    except Exception:  # what cannot be read is refused by whoever reads it
+    except Exception:  # a file that cannot be read is refused where it is read
         return float(size)
     return float(NUMBER_BYTES * known.num_rows * known.num_columns)

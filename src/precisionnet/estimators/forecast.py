@@ -22,9 +22,10 @@ from scipy import special
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.preparation import TrainingData
+from precisionnet.joint.member_stack import FEWEST_BATCHES, SMALLEST_BATCH
 from precisionnet.joint.problem import GraphTerms
 from precisionnet.joint.sparse_support import FREE_PER_NODE, LIGHT_MOST, LIGHTER
-from precisionnet.joint.standard import FEWEST_BATCHES, SMALLEST_BATCH, STACKED
+from precisionnet.joint.standard import STACKED
 from precisionnet.kinds import TRIED_FROM, kinds_for
 from precisionnet.memory import free_memory
 from precisionnet.parameters import Settings

@@ -25,10 +25,11 @@ from precisionnet.estimators.reference import reference_of
 from precisionnet.estimators.rows import FEWEST_FOLDS, Table, left_out_rows
 from precisionnet.estimators.targets import NumberTarget, learns_logarithm
 from precisionnet.joint.algorithm1 import Algorithm1, Schedule
+from precisionnet.joint.member_stack import Member, Plan
 from precisionnet.joint.monotone import Monotone
 from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, Start, TensorRows, start_of
 from precisionnet.joint.sparse_support import sparse_start
-from precisionnet.joint.standard import Member, Plan, StandardRecipe, trial_losses
+from precisionnet.joint.standard import StandardRecipe, trial_losses
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
 from precisionnet.kinds import BETTER_BY, LASSO, TRIAL, TRIAL_FOLDS, TRIED_FROM, Kind, kinds_for
 from precisionnet.nn.stack import Tensors
