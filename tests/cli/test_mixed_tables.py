@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 from precisionnet import PNNRegressor, load, plots
 from precisionnet.cli.app import app
+from precisionnet.report.data_graph import infer_data_graph
+from precisionnet.report.fit_page import _judged_edges
 from tests.pictures import MAKERS
 
 N = 160
@@ -239,3 +241,18 @@ def test_sex_is_an_input_beside_regions(precisionnet, tmp_path):
 def model_rows(frame, model):
     rows = frame.rename(columns=lambda name: name.removesuffix("_thickness"))
     return rows[list(model.fitted.blocks.names)]
+
+
+def test_edges_of_a_column_of_two_labels_are_judged_by_its_name():
+    """Its one node is called sex=F; evidence and page speak of the column."""
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["F", "M"], 120)
+    frame = pd.DataFrame({"sex": sex, "height": 170 + 12.0 * (sex == "M") + rng.normal(size=120)})
+    frame["dose"] = rng.normal(size=120) + 0.1 * frame["height"]
+    model = PNNRegressor(missing="indicator", n_members=2, max_epochs=1, random_state=0).fit(frame, frame["dose"])
+    graph, why_not = infer_data_graph(model.node_rows(frame), None, model)
+    assert graph is not None, why_not
+    assert list(graph.nodes["node"]) == ["sex", "height", "dose"]
+    edges = _judged_edges(model, graph)
+    assert {"sex", "height"} in [{edge.source, edge.target} for edge in edges.itertuples()]
+    assert edges["sure"].notna().all()
