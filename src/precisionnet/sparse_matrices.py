@@ -126,7 +126,8 @@ class Support:
         values[: self.n] = csr.diagonal()
         place = self.places(found.keys)
         here = place >= 0
-        values[self.n + place[here]] = csr[found.first[here], found.second[here]]
+        if here.any():  # of no place scipy makes no array
+            values[self.n + place[here]] = csr[found.first[here], found.second[here]]
         return values
 
     def places(self, keys: IndexArray) -> IndexArray:

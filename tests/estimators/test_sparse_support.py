@@ -269,3 +269,29 @@ def test_giant_component_is_refused_with_the_scale_that_works(monkeypatch):
     model = PNNRegressor(support="sparse", l1_scale=scale)
     settings, data, _ = model._prepared(X, X[:, 0], None, X_val=None)
     refuse_no_room(data, settings)
+
+
+@pytest.mark.filterwarnings("ignore::precisionnet.errors.PrecisionNetWarning")
+@pytest.mark.parametrize("method", ["joint", "glasso"])
+def test_a_graph_without_edges(method):
+    """Independent columns and a large penalty: no edge, and none to add."""
+    X = np.random.default_rng(0).standard_normal((ROWS, N))
+    model = PNNRegressor(
+        support="sparse", method=method, l1_scale=3.0, readout="both", n_members=2, max_epochs=2, random_state=0
+    ).fit(X, X[:, 0])
+    assert model.precision_.nnz == N
+    assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.filterwarnings("ignore::precisionnet.errors.PrecisionNetWarning")
+def test_the_usual_bound_is_not_held_against_columns_in_small_units():
+    X, y = table()
+    X[:, :3] *= 1e-2
+    model = make(standardize=False, readout="both", n_members=2).fit(X, y)
+    assert model.fitted.spectral_bound >= np.linalg.eigvalsh(model.precision_.toarray()).max() * (1 - 1e-6)
+
+
+def test_a_ridge_is_refused_where_the_support_is_sparse_by_itself(monkeypatch):
+    monkeypatch.setattr("precisionnet.parameters.DENSE_MOST", N - 1)
+    with pytest.raises(InputError, match=r"ridge=0.5 has no part on a sparse support, which 24 columns get"):
+        PNNRegressor(ridge=0.5, random_state=0).fit(*table())

@@ -248,8 +248,8 @@ def check_target(y: pd.Series[Any], task: TaskName) -> pd.Series[Any]:
     if len(counts) > max(FEW_CLASSES, len(y) // 5):
         use = "use task='regression'" if y.dtype.kind in "biuf" else "merge some of them"
         raise InputError(
-            f"Target {shown(name)} has {len(counts)} different values in {len(y)} rows: too many for classes; {use}, or "
-            "name another target."
+            f"Target {shown(name)} has {len(counts)} different values in {len(y)} rows: too many for classes; {use}, "
+            "or name another target."
         )
     rare = [str(value) for value, count in counts.items() if count < 3]
     if rare:

@@ -45,7 +45,7 @@ from precisionnet.estimators.targets import (
 )
 from precisionnet.linalg import LARGEST
 from precisionnet.nn.sparse_shift import SparseShift
-from precisionnet.parameters import Settings
+from precisionnet.parameters import BY_NAME, Settings
 from precisionnet.precision import sample_covariance
 from precisionnet.preprocessing.table_columns import needs_encoder
 from precisionnet.preprocessing.table_encoder import TableEncoder, encoder_for
@@ -214,6 +214,11 @@ def prepare(
         values.shape[1], own_network=getattr(estimator, "network", None) is not None
     )
     emp_cov: Matrix
+    if on_support and settings.ridge != BY_NAME["ridge"].default:
+        raise InputError(
+            f"ridge={settings.ridge:g} has no part on a sparse support, which {values.shape[1]} columns get: leave it "
+            "out, or set support='dense'."
+        )
     if on_support:
         emp_cov = _variances(training, scaler, shown_names, settings)
     else:

@@ -222,6 +222,13 @@ class TrainingRun:
             edges_of_theta_alone=settings.sparse or settings.method == "glasso",
             n_jobs=self._n_jobs,
         )
+        bound = settings.spectral_bound
+        if bound is not None and start.norm > bound:
+            raise InputError(
+                f"spectral_bound={bound:.3g} is below the largest eigenvalue of the sparse precision, "
+                f"{start.norm:.3g}, and is not enforced on a sparse support: raise it, or leave it out."
+            )
+        self._graph = replace(graph, spectral_bound=max(graph.spectral_bound, start.norm))
         self._data = replace(data, emp_cov=start.covariance)
         return start
 

@@ -25,7 +25,8 @@ from precisionnet.types import FloatArray
 def edges_by_column(found: EdgeInference, blocks: ColumnBlocks) -> EdgeInference:
     """Say the evidence for a graph of nodes as one for a graph of columns."""
     if blocks.trivial:
-        return replace(found, **_by_their_columns(found.edges, found.nodes, blocks))
+        edges, nodes = _by_their_columns(found.edges, found.nodes, blocks)
+        return replace(found, edges=edges, nodes=nodes)
     edges, pairs = found.edges, _Pairs(blocks)
     partial = edges["partial_correlation"].to_numpy()
     p = pairs.smallest_p(edges["p_value"].to_numpy())
@@ -44,11 +45,13 @@ def edges_by_column(found: EdgeInference, blocks: ColumnBlocks) -> EdgeInference
     return replace(shown, nodes=_graph_nodes(found.nodes, shown, blocks))
 
 
-def _by_their_columns(edges: pd.DataFrame, nodes: pd.DataFrame, blocks: ColumnBlocks) -> dict[str, pd.DataFrame]:
+def _by_their_columns(
+    edges: pd.DataFrame, nodes: pd.DataFrame, blocks: ColumnBlocks
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Name nodes after their columns where each column is one node: a column of two labels has one, called sex=f."""
     column = dict(zip(nodes["node"], blocks.names, strict=True))
     ends = {end: edges[end].map(column) for end in ("source", "target")}
-    return {"edges": edges.assign(**ends), "nodes": nodes.assign(node=list(blocks.names))}
+    return edges.assign(**ends), nodes.assign(node=list(blocks.names))
 
 
 def _graph_nodes(nodes: pd.DataFrame, shown: EdgeInference, blocks: ColumnBlocks) -> pd.DataFrame:
@@ -69,7 +72,8 @@ def _graph_nodes(nodes: pd.DataFrame, shown: EdgeInference, blocks: ColumnBlocks
 def task_by_column(found: TaskEvidence, blocks: ColumnBlocks) -> TaskEvidence:
     """Say what a prediction rests on by columns."""
     if blocks.trivial:
-        return replace(found, **_by_their_columns(found.edges, found.nodes, blocks))
+        edges, nodes = _by_their_columns(found.edges, found.nodes, blocks)
+        return replace(found, edges=edges, nodes=nodes)
     edges, pairs = found.edges, _Pairs(blocks)
     tested = edges["in_graph"].to_numpy(dtype=bool)
     in_graph = pairs.largest(tested.astype(float)) > 0

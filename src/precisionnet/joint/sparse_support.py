@@ -107,12 +107,6 @@ def sparse_start(
     size = np.concatenate([np.ones(n), np.full(support.n_edges, 2.0)])
     trace = float(size @ (covariance * values))
     l1 = graph.l1_penalty * float(np.abs(values[n:]).sum()) * 2.0
-    ends = extreme_eigenvalues(theta)
-    if ends[1] > graph.spectral_bound:
-        raise InputError(
-            f"spectral_bound={graph.spectral_bound:.3g} is below the largest eigenvalue of the sparse precision, "
-            f"{ends[1]:.3g}, and is not enforced on a sparse support: raise it, or leave it out."
-        )
     return SparseStart(
         theta=theta,
         theta_task=theta,
@@ -122,7 +116,7 @@ def sparse_start(
         trace=trace,
         neg_log_det=solved.objective - (trace - len(constant)) - l1 + len(constant) * float(np.log(usual)),
         l1=l1,
-        eigenvalues=ends,
+        eigenvalues=extreme_eigenvalues(theta),
     )
 
 
@@ -143,6 +137,8 @@ def _with_lighter_edges(
     found = _embedded(lighter, varies, own.n)
     more = Support.of(found)
     new = ~own.holds(more.first, more.second)
+    if not new.any():
+        return own
     first, second = more.first[new], more.second[new]
     strength = np.abs(found[first, second]) / np.sqrt(found.diagonal()[first] * found.diagonal()[second])
     kept = np.argsort(-strength, kind="stable")[: own.n_edges + own.n]
