@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from markupsafe import escape as markup
+from sklearn.base import clone
 
 from precisionnet import report
 from precisionnet.datasets import Dataset
@@ -19,12 +20,13 @@ from precisionnet.datasets.checks import Finding
 from precisionnet.errors import printable
 from precisionnet.evaluation import group_folds, measure, time_folds
 from precisionnet.evidence import edge_inference
+from precisionnet.kinds import LASSO, SEVERAL
 from precisionnet.parameters import PARAMETERS
 from precisionnet.report import how_tested, render, score_lines, verdict
 from precisionnet.report.fit_errors import fit_errors
 from precisionnet.report.fit_page import QUESTIONS
 from precisionnet.report.interactive import MOST_EDGES, PageGraph, explorer
-from precisionnet.report.methods_text import paper_text
+from precisionnet.report.methods_text import KINDS, SOLVED, paper_text
 from precisionnet.versions import versions
 from tests.cheap import cheap_baselines, two_folds
 from tests.pictures import blank_pictures, with_pictures
@@ -255,7 +257,7 @@ def test_the_five_questions_come_in_order_and_each_is_answered(gaussian):
         assert f"{gain.value:+.2f}"[:4] in good
     for words in ("By true y", "By site", "By sex", "B&lt;i&gt;", "Do its intervals hold?", "That was not tested"):
         assert words in wrong
-    for words in ("We predicted y from 8 features", "random seed 0", "arXiv:2509.14821", "[1]", "Kingma"):
+    for words in ("We predicted y from 8 features", "random seed 0", "arXiv:2509.14821", "[1]", "Pedregosa"):
         assert words in paper
 
 
@@ -268,6 +270,38 @@ def test_methods_name_what_was_run_and_number_works_as_they_come(gaussian):
     assert "graphical lasso" not in text.methods  # none was run
     assert f"{result.headline['vnn'].value:.3g}" in text.results
     assert "\0" not in text.methods
+
+
+def test_methods_speak_of_the_networks_that_predict(gaussian):
+    result = measure(gaussian, "regression", {"max_epochs": 1, "n_members": 4, "readout": "mlp"})
+    several = replace(result.model.fitted.settings, readout="several")
+    fitted = replace(result.model.fitted, member_kinds=("mlp", "mlp", "deep", "linear"))
+
+    def said(weights, **settings):
+        changed = replace(fitted, member_weights=np.array(weights), settings=replace(several, **settings))
+        return paper_text(replace(result, model=clone(result.model).keep(changed)), None, versions()).methods
+
+    both = said([0.2, 0.2, 0.0, 0.6])
+    for words in (
+        "the weighted mean of 3 networks (one filter layer 0.40, linear 0.60)",
+        "All but the linear one run graph convolutions of order 3 on a task-aware matrix",
+        "The linear network was solved as ridge regression",
+        "The other networks were trained with Adam",
+        "Rows left out also chose the epoch",
+    ):
+        assert words in both
+    assert "task-aware" not in said([0.2, 0.2, 0.0, 0.6], predict_on="sparse")
+    trained = said([0.3, 0.3, 0.4, 0.0])
+    assert "mean of 3 networks (one filter layer 0.60, two filter layers 0.40)" in trained
+    assert "solved as" not in trained
+    linear = said([0.0, 0.0, 0.0, 1.0])
+    assert "one network (linear)" in linear
+    assert "Adam" not in linear
+
+
+def test_every_kind_has_words():
+    assert set(KINDS) == {kind.name for kind in (*SEVERAL, LASSO)}
+    assert {kind for kind, _ in SOLVED} == {kind.name for kind in (*SEVERAL, LASSO) if kind.linear}
 
 
 def test_errors_by_part_are_those_of_the_rows(gaussian):

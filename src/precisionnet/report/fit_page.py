@@ -28,7 +28,7 @@ from precisionnet.report.fit_errors import fit_errors
 from precisionnet.report.fit_figures import Captioned, fit_figures, for_a_paper, is_signed
 from precisionnet.report.fit_verdict import NAMES, how_tested, other_error, score_lines, verdict
 from precisionnet.report.interactive import Explorer, explorer, model_graphs
-from precisionnet.report.methods_text import paper_text
+from precisionnet.report.methods_text import chosen_by, paper_text
 from precisionnet.report.page import Picture, template
 from precisionnet.versions import versions
 
@@ -180,7 +180,7 @@ def build_fit_page(
         edges_drawn=EDGES_DRAWN,
         n_edges=len(edges),
         n_pairs=n * (n - 1) // 2,
-        chosen_by=_chosen_by(model),
+        chosen_by=chosen_by(model),
         n_networks=len(model.networks_),
         n_negative=int(np.count_nonzero(np.linalg.eigvalsh(model.task_precision_) <= 0)),
         parameters=_parameters(model),
@@ -249,13 +249,6 @@ def _task_edges(model: Any) -> list[tuple[str, str, str]]:
 
 def _effect(value: float, signed: bool) -> str:
     return f"{value:+.3g}" if signed else f"{abs(value):.3g}"
-
-
-def _chosen_by(model: Any) -> str:
-    """Which rows chose the epoch that was kept."""
-    if model.n_rows_["validation"]:
-        return "validation"
-    return "left out" if model.history_["validation_loss"].notna().any() else "none"
 
 
 def _parameters(model: Any) -> list[tuple[str, str, bool, str, str]]:

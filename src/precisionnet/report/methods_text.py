@@ -6,7 +6,7 @@ Every sentence is about this run: what did not happen in it is not said. Numbers
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,13 +42,35 @@ WORKS = {
     "Machine Learning Research 12:2825-2830, 2011.",
 }
 HOW_GRAPH = {
-    "joint": "a sparse precision matrix of the features, estimated together with the network's weights by alternating "
+    "joint": "a sparse precision matrix of the features, estimated together with the networks' weights by alternating "
     "optimisation",
-    "naive": "a precision matrix of the features that was learned with the network's weights by gradient descent and "
+    "naive": "a precision matrix of the features that was learned with the networks' weights by gradient descent and "
     "then thresholded",
     "glasso": "a sparse precision matrix of the features, estimated beforehand",
     "sample": "the inverse of the sample covariance of the features",
     "vnn": "the sample covariance of the features",
+}
+TASK_AWARE = {
+    False: "a task-aware matrix of the features, learned with the networks' weights and tied to a sparse precision "
+    "matrix by alternating optimisation",
+    True: "a task-aware matrix of the features, learned with the networks' weights from a sparse precision matrix that "
+    "was estimated beforehand",
+}
+"""What networks run on with ``predict_on="task"``: on all pairs, and on a sparse support."""
+KINDS = {
+    "mean": "one filter layer read by averaging",
+    "mlp": "one filter layer",
+    "deep": "two filter layers",
+    "deep, little noise": "two filter layers",
+    "linear": "linear",
+    "lasso": "linear with an l1 penalty",
+}
+"""Kinds of an ensemble of several (``precisionnet.kinds``) in a sentence."""
+SOLVED = {
+    ("linear", "regression"): "ridge regression",
+    ("lasso", "regression"): "the lasso",
+    ("linear", "classification"): "logistic regression with an l2 penalty",
+    ("lasso", "classification"): "logistic regression with an l1 penalty",
 }
 
 
@@ -108,14 +130,6 @@ def _model_sentences(result: Measured) -> Sequence[str]:
         what += f", {'all' if regions == n else regions} of them cortical regions {_cite('desikan')},"
     kind = "covariance neural network" if model.method == "vnn" else "Precision Neural Network"
     works = ("vnn", "pnn") if model.method == "vnn" else ("pnn",)
-    networks = len(model.networks_)
-    made = f"the mean of {networks} networks" if networks > 1 else "one network"
-    kinds = " of several kinds (one and two filter layers, two readouts, and a linear one), weighted by their error on "
-    kinds += "rows that they had left out,"
-    layers = kinds if settings.readout == "several" else f" with {_layers(settings.n_layers)}"
-    penalty = ""
-    if model.method in ("joint", "glasso", "naive"):
-        penalty = f" (graphical lasso {_cite('glasso')}, l1 penalty {significant(model.l1_penalty_)})"
     standard = ""
     if settings.standardize:
         standard = "Features were centred and scaled with the training rows' means and standard deviations. "
@@ -123,20 +137,78 @@ def _model_sentences(result: Measured) -> Sequence[str]:
         standard += "Labels, dates and missing values were encoded by what the training rows hold. "
     if result.task == "regression" and model.target_scale_ == "log":
         standard += "The target was learned on a logarithmic scale. "
-    optimised = f"Networks were trained with Adam {_cite('adam')} (learning rate {settings.learning_rate:g}, "
-    optimised += f"mini-batches of {settings.batch_size} rows, " if settings.recipe == "standard" else ""
-    optimised += f"at most {settings.max_epochs} epochs, of which number {model.best_epoch_} was kept)."
     return [
-        f"We predicted {result.target} from {what} in {rows} rows with a {kind} {_cite(*works)}: {made}{layers} "
-        f"{'which run' if networks > 1 else 'which runs'} graph convolutions of order {settings.order} on "
-        f"{HOW_GRAPH[model.method]}{penalty}.",
+        f"We predicted {result.target} from {what} in {rows} rows with a {kind} {_cite(*works)}: {_networks(model)}",
         *([standard.strip()] if standard else []),
-        optimised,
+        *_trained_sentences(result),
     ]
 
 
-def _layers(n: int) -> str:
-    return "one filter layer" if n == 1 else f"{n} filter layers"
+def _networks(model: Any) -> str:
+    """Say which networks predict, and on what matrix: those without weight have no part in it."""
+    settings, n = model.settings, int(np.count_nonzero(model.fitted.member_weights))
+    if settings.readout != "several":
+        made = f"the mean of {n} networks" if n > 1 else "one network"
+        layers = "one filter layer" if settings.n_layers == 1 else f"{settings.n_layers} filter layers"
+        return f"{made} with {layers} which {'run' if n > 1 else 'runs'} {_convolutions(model)}."
+    weights = dict.fromkeys((KINDS[kind] for kind in model.kind_weights_), 0.0)
+    for kind, weight in model.kind_weights_.items():
+        weights[KINDS[kind]] += weight
+    solved = [kind for kind in model.kind_weights_ if _is_solved(kind)]
+    if n == 1:
+        made = f"one network ({next(iter(weights))}). "
+    else:
+        listed = ", ".join(f"{name} {weight:.2f}" for name, weight in weights.items())
+        made = f"the weighted mean of {n} networks ({listed}). "
+    made += "Kinds were weighted by their error on rows that their networks had left out. "
+    if len(solved) == len(model.kind_weights_):
+        return f"{made}Networks that run graph convolutions were trained too, and have no weight in the prediction."
+    linear = "All but the linear one" if len(solved) == 1 else "All but the linear ones"
+    return f"{made}{linear if solved else 'They'} run {_convolutions(model)}."
+
+
+def _convolutions(model: Any) -> str:
+    settings = model.settings
+    order = settings.order if isinstance(settings.order, int) else " and ".join(map(str, settings.order))
+    second = " (1 in a second layer)" if any(kind.startswith("deep") for kind in model.kind_weights_) else ""
+    matrix = HOW_GRAPH[model.method]
+    if model.method == "joint" and not settings.sparse:
+        matrix = TASK_AWARE[settings.on_sparse_support(model.fitted.n_features)]
+    penalty = ""
+    if model.method in ("joint", "glasso", "naive"):
+        penalty = f" (graphical lasso {_cite('glasso')}, l1 penalty {significant(model.l1_penalty_)})"
+    return f"graph convolutions of order {order}{second} on {matrix}{penalty}"
+
+
+def _trained_sentences(result: Measured) -> Iterator[str]:
+    """Say how networks came by their weights: trained, or solved where they are linear."""
+    model, settings = result.model, result.model.settings
+    solved = [kind for kind in model.kind_weights_ if settings.readout == "several" and _is_solved(kind)]
+    if len(solved) < len(model.kind_weights_):
+        said = f"{'The other networks' if solved else 'Networks'} were trained with Adam {_cite('adam')} "
+        said += f"(learning rate {settings.learning_rate:g}, "
+        said += f"mini-batches of {settings.batch_size} rows, " if settings.recipe == "standard" else ""
+        said += f"at most {settings.max_epochs} epochs, of which number {model.best_epoch_} was kept)."
+        yield from (_solved_sentence(kind, result.task) for kind in solved)
+        yield said
+    else:
+        yield from (_solved_sentence(kind, result.task) for kind in solved)
+
+
+def _is_solved(kind: str) -> bool:
+    return (kind, "regression") in SOLVED
+
+
+def _solved_sentence(kind: str, task: str) -> str:
+    name = {"linear": "linear network", "lasso": "linear network with an l1 penalty"}[kind]
+    return f"The {name} was solved as {SOLVED[kind, task]}, with the penalty that was best on rows left out."
+
+
+def chosen_by(model: Any) -> str:
+    """Which rows chose the epoch that was kept: ``"validation"``, ``"left out"`` or ``"none"``."""
+    if model.n_rows_["validation"]:
+        return "validation"
+    return "left out" if model.history_["validation_loss"].notna().any() else "none"
 
 
 def _test_sentences(result: Measured) -> Sequence[str]:
@@ -157,6 +229,7 @@ def _test_sentences(result: Measured) -> Sequence[str]:
     listed = " and ".join([", ".join(others[:-1]), others[-1]] if len(others) > 1 else others)
     said = [
         f"{how}, and so were the models compared with it, {listed}.",
+        *_shared(result),
         f"We report the {metric} with the 95 % confidence interval of cross-validated errors {_cite('intervals')}.",
     ]
     known = getattr(result.model, "calibration_", None)
@@ -165,6 +238,18 @@ def _test_sentences(result: Measured) -> Sequence[str]:
         scaled = "" if known.model is None else ", scaled by the size that is expected of a row's error"
         said.append(f"Prediction intervals are those of {how} {_cite('cv+')}{scaled}.")
     return said
+
+
+def _shared(result: Measured) -> Sequence[str]:
+    """Say what the networks that predict a row had of it after all, where the model's own networks are tested."""
+    if result.folds.kind != "networks":
+        return []
+    model = result.model
+    graph = "covariance" if model.method == "vnn" else "sparse graph"
+    what = f"scaling and {graph} were" if model.settings.standardize else f"{graph} was"
+    if chosen_by(model) == "left out":
+        return [f"Rows left out also chose the epoch that was kept, and the features' {what} estimated on all rows."]
+    return [f"The features' {what} estimated on all rows."]
 
 
 def _other(name: str) -> str:
