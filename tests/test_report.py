@@ -274,12 +274,13 @@ def test_methods_name_what_was_run_and_number_works_as_they_come(gaussian):
 
 def test_methods_speak_of_the_networks_that_predict(gaussian):
     result = measure(gaussian, "regression", {"max_epochs": 1, "n_members": 4, "readout": "mlp"})
-    several = replace(result.model.fitted.settings, readout="several")
+    result = replace(result, folds=replace(result.folds, kind="networks"))
     fitted = replace(result.model.fitted, member_kinds=("mlp", "mlp", "deep", "linear"))
 
     def said(weights, **settings):
-        changed = replace(fitted, member_weights=np.array(weights), settings=replace(several, **settings))
-        return paper_text(replace(result, model=clone(result.model).keep(changed)), None, versions()).methods
+        model = clone(result.model).set_params(readout="several", **settings)
+        model.keep(replace(fitted, member_weights=np.array(weights)))
+        return paper_text(replace(result, model=model), None, versions()).methods
 
     both = said([0.2, 0.2, 0.0, 0.6])
     for words in (
@@ -288,6 +289,8 @@ def test_methods_speak_of_the_networks_that_predict(gaussian):
         "The linear network was solved as ridge regression",
         "The other networks were trained with Adam",
         "Rows left out also chose the epoch",
+        f"({result.folds.n_folds} folds). ",
+        "the median of the training rows, were fitted and tested in the same folds.",
     ):
         assert words in both
     assert "task-aware" not in said([0.2, 0.2, 0.0, 0.6], predict_on="sparse")

@@ -228,8 +228,9 @@ def _test_sentences(result: Measured) -> Sequence[str]:
     metric = "mean absolute error" if result.task == "regression" else "accuracy"
     listed = " and ".join([", ".join(others[:-1]), others[-1]] if len(others) > 1 else others)
     said = [
-        f"{how}, and so were the models compared with it, {listed}.",
+        f"{how}.",
         *_shared(result),
+        f"The models compared with it, {listed}, were fitted and tested in the same folds.",
         f"We report the {metric} with the 95 % confidence interval of cross-validated errors {_cite('intervals')}.",
     ]
     known = getattr(result.model, "calibration_", None)
