@@ -24,7 +24,7 @@ from precisionnet.kinds import LASSO, SEVERAL
 from precisionnet.parameters import PARAMETERS
 from precisionnet.report import how_tested, render, score_lines, verdict
 from precisionnet.report.fit_errors import fit_errors
-from precisionnet.report.fit_page import QUESTIONS
+from precisionnet.report.fit_page import QUESTIONS, _judged_edges
 from precisionnet.report.interactive import MOST_EDGES, PageGraph, explorer
 from precisionnet.report.methods_text import KINDS, SOLVED, paper_text
 from precisionnet.versions import versions
@@ -209,6 +209,16 @@ def test_edges_that_are_told_from_chance_are_set_apart(gaussian):
     assert "Nothing here says how sure" not in page
     table = page.split("Edge table")[1].split("</table>")[0]
     assert table.count('<tr class="pale">') == len(edges) - n_sure
+    told = json.loads(page.split('id="fit-data">')[1].split("</script>")[0])["graphs"][0]
+    tested = found.edges.set_index(["source", "target"]).loc[list(zip(edges.source, edges.target, strict=True))]
+    np.testing.assert_allclose(told["t"], tested["partial_correlation"], rtol=1e-3)
+    other_sign = replace(found, edges=found.edges.assign(partial_correlation=-found.edges["partial_correlation"]))
+    for graph, sign in ((found, 1), (other_sign, -1)):  # a colour is the sign of what was tested
+        judged = _judged_edges(result.model, graph)
+        np.testing.assert_array_equal(np.sign(judged["coloured"]), sign * np.sign(tested["partial_correlation"]))
+        np.testing.assert_allclose(judged["coloured"].abs(), edges["partial_correlation"].abs())
+    strongest = tested.iloc[0]
+    assert f"{strongest.partial_correlation:+.3f} [{strongest.ci_low:+.3f} to {strongest.ci_high:+.3f}]" in table
     none = render(result, "t", "d", data_graph=edge_inference(without_a_graph(gaussian.X)))
     assert "edges can be told from chance" in none
 

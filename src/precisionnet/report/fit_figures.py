@@ -108,7 +108,7 @@ def _graph(model: Any, judged: pd.DataFrame | None) -> Any:
     return plots.evidence_graph(
         judged,
         column_names(model),
-        value="partial_correlation",
+        value="coloured",
         most_unsure=EDGES_DRAWN,
         unsigned=model.fitted.blocks.unsigned,
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,14 +23,14 @@ from precisionnet.evidence import EdgeInference, TaskEvidence
 from precisionnet.parameters import PARAMETERS
 from precisionnet.plots.brain import count_regions
 from precisionnet.plots.graph import EDGES_DRAWN, unit_of
-from precisionnet.report.data_graph import LEVEL, edges_with_sureness, q_text
+from precisionnet.report.data_graph import LEVEL, edges_with_sureness, interval_text, q_text
 from precisionnet.report.explain_page import edge_rows, node_rows
 from precisionnet.report.fit_errors import fit_errors
 from precisionnet.report.fit_figures import Captioned, fit_figures, for_a_paper, is_signed
 from precisionnet.report.fit_verdict import NAMES, how_tested, other_error, score_lines, verdict
 from precisionnet.report.interactive import Explorer, explorer, model_graphs
 from precisionnet.report.methods_text import chosen_by, paper_text
-from precisionnet.report.page import Picture, template
+from precisionnet.report.page import NONE, Picture, template
 from precisionnet.versions import versions
 
 EDGES_SHOWN = 30
@@ -163,6 +164,7 @@ def build_fit_page(
         n_sure=int(edges["sure"].sum()),
         level=LEVEL,
         q_text=q_text,
+        tested_text=partial(_tested_text, model),
         explain=explain,
         evidence=evidence,
         evidence_nodes=[]
@@ -218,12 +220,28 @@ def _evidence_edges(evidence: TaskEvidence) -> list[tuple[bool, list[str]]]:
 
 
 def _judged_edges(model: Any, data_graph: EdgeInference | None) -> pd.DataFrame:
-    """Return the edges of the sparse graph, strongest first, with whether and how far they are told from chance."""
+    """Return the edges of the sparse graph, strongest first, with whether and how far they are told from chance.
+
+    ``tested`` is the partial correlation that was tested, ``coloured`` the graph's size with the sign of that.
+    """
     edges = model.to_edge_frame()
+    own = edges["partial_correlation"]
     if data_graph is None:
-        return edges.assign(sure=False, q_value=np.nan)
-    known = edges_with_sureness(data_graph)[["source", "target", "q_value", "sure"]]
-    return edges.merge(known, how="left", on=["source", "target"], validate="one_to_one")
+        return edges.assign(sure=False, q_value=np.nan, tested=np.nan, coloured=own)
+    known = edges_with_sureness(data_graph).rename(columns={"partial_correlation": "tested"})
+    known = known[["source", "target", "q_value", "sure", "tested", "ci_low", "ci_high"]]
+    found = edges.merge(known, how="left", on=["source", "target"], validate="one_to_one")
+    coloured = np.where(found["tested"].fillna(0.0) != 0.0, own.abs() * np.sign(found["tested"]), own)
+    return found.assign(coloured=coloured)
+
+
+def _tested_text(model: Any, edge: Any) -> str:
+    """'+0.12 [-0.01 to +0.25]': what was tested, without a sign where a column has no direction."""
+    if np.isnan(edge.tested):
+        return NONE
+    plain = {edge.source, edge.target} & set(model.fitted.blocks.unsigned)
+    interval = "" if np.isnan(edge.ci_low) else f" [{interval_text(edge.ci_low, edge.ci_high)}]"
+    return (f"{abs(edge.tested):.3f}" if plain else f"{edge.tested:+.3f}") + interval
 
 
 def _task_nodes(model: Any) -> list[tuple[str, str]]:

@@ -53,6 +53,8 @@ class PageGraph:
         Whether an edge is beyond chance; None where nothing was tested.
     plain : ndarray of bool, default=None
         Edges that have a size and no sign.
+    tested : ndarray of float, default=None
+        Numbers that were tested, where they are not ``value`` itself: colours have their signs.
     note : str, default=""
         What a reader has to know of it.
     """
@@ -67,6 +69,7 @@ class PageGraph:
     q: FloatArray | None = None
     sure: Any = None
     plain: Any = None
+    tested: FloatArray | None = None
     note: str = ""
 
 
@@ -110,18 +113,19 @@ def explorer(
 
 
 def model_graphs(model: Any, judged: pd.DataFrame | None = None) -> list[PageGraph]:
-    """Return the data's graph and the task's graph of a fitted model; ``judged`` has q and sure of the data's edges."""
+    """Return the data's graph and the task's graph of a fitted model; ``judged`` says how the data's were tested."""
     found = []
     for which, title in (("data", "The data's graph"), ("task", "What pairs do for the prediction")):
         graph = graph_of(model, which)
-        q = sure = None
+        q = sure = tested = None
         if which == "data" and judged is not None:
             q, sure = judged["q_value"].to_numpy(dtype=float), judged["sure"].to_numpy(dtype=bool)
+            tested = judged["tested"].to_numpy(dtype=float)
         note = "Not tested: some of these would be here if the target were noise." if which == "task" else ""
         found.append(
             PageGraph(
                 which, title, graph.label, graph.signs, graph.first, graph.second, graph.value, q, sure,
-                graph.unsigned if graph.signs[1] else np.ones(len(graph.value), dtype=bool), note,
+                graph.unsigned if graph.signs[1] else np.ones(len(graph.value), dtype=bool), tested, note,
             )
         )  # fmt: skip
     return found
@@ -153,7 +157,7 @@ def graph_of_pairs(
     plain = (ranked["source"].isin(unsigned) | ranked["target"].isin(unsigned)).to_numpy()
     return PageGraph(
         key, title, label, signs, first, second, ranked[value].to_numpy(dtype=float),
-        q if np.isfinite(q).any() else None, ranked["sure"].to_numpy(dtype=bool), plain, note,
+        q if np.isfinite(q).any() else None, ranked["sure"].to_numpy(dtype=bool), plain, note=note,
     )  # fmt: skip
 
 
@@ -186,6 +190,7 @@ def _graph(graph: PageGraph) -> dict[str, Any]:
         "i": graph.first[kept].tolist(),
         "j": graph.second[kept].tolist(),
         "v": _rounded(graph.value[kept]),
+        "t": None if graph.tested is None else _rounded(graph.tested[kept]),
         "q": None if graph.q is None else _rounded(graph.q[kept]),
         "sure": None if graph.sure is None else [int(value) for value in graph.sure[kept]],
         "plain": None

@@ -21,7 +21,7 @@
       nodeValues: told.nodes && told.nodes.values,
       nodeLabel: told.nodes && told.nodes.label,
       graphs: told.graphs,
-      sign: (graph, e) => graph.plain && graph.plain[e] ? "plain" : graph.v[e] > 0 ? "positive" : "negative",
+      sign: (graph, e) => graph.plain && graph.plain[e] ? "plain" : (graph.t && graph.t[e] || graph.v[e]) > 0 ? "positive" : "negative",
       pale: (graph, e) => graph.sure !== null && !graph.sure[e],
       kind: (graph, e) => about.pale(graph, e) ? "pale" : about.sign(graph, e),
     };
@@ -68,7 +68,10 @@
 
     const partners = one => state.shown.filter(e => state.graph.i[e] === one || state.graph.j[e] === one);
     const other = (e, one) => state.graph.i[e] === one ? state.graph.j[e] : state.graph.i[e];
-    const valueOf = e => about.sign(state.graph, e) === "plain" ? d3.format(".3~r")(Math.abs(state.graph.v[e])) : signed(state.graph.v[e]);
+    const sized = (e, value) => about.sign(state.graph, e) === "plain" ? d3.format(".3~r")(Math.abs(value)) : signed(value);
+    const valueOf = e => sized(e, state.graph.v[e]);
+
+    const testedAs = e => !state.graph.t || state.graph.t[e] === null ? "" : `tested: ${sized(e, state.graph.t[e])}, `;
 
     function nodeLine(one) {
       const { graph } = state, count = partners(one).length;
@@ -81,7 +84,7 @@
     function edgeLines(e) {
       const { graph } = state;
       const tested = graph.q ? rate(graph.q[e]) : graph.sure ? (graph.sure[e] ? "named often enough" : "not told from chance") : "not tested";
-      return [about.names[graph.i[e]], about.names[graph.j[e]], `${graph.label}: ${valueOf(e)} (${tested})`];
+      return [about.names[graph.i[e]], about.names[graph.j[e]], `${graph.label}: ${valueOf(e)} (${testedAs(e)}${tested})`];
     }
 
     /* A box beside the pointer; every line is text. */
@@ -264,8 +267,8 @@
     strength.addEventListener("input", () => { state.least = sizeAt(+strength.value); filter(); });
     evidence.addEventListener("input", () => { sayRate(); filter(); });
     find(".save").addEventListener("click", () => {
-      const { graph } = state, rows = state.shown.map(e => [about.names[graph.i[e]], about.names[graph.j[e]], graph.v[e], text(graph.q && graph.q[e])]);
-      download(`edges-${graph.key}.csv`, csv([["column", "column", graph.label, "q"], ...rows]));
+      const { graph } = state, rows = state.shown.map(e => [about.names[graph.i[e]], about.names[graph.j[e]], graph.v[e], ...(graph.t ? [text(graph.t[e])] : []), text(graph.q && graph.q[e])]);
+      download(`edges-${graph.key}.csv`, csv([["column", "column", graph.label, ...(graph.t ? ["tested"] : []), "q"], ...rows]));
     });
     search();
     keys(find(".circle svg"), circle.nodes);
