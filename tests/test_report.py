@@ -223,6 +223,25 @@ def test_edges_that_are_told_from_chance_are_set_apart(gaussian):
     assert "edges can be told from chance" in none
 
 
+def test_stability_selection_has_no_q_and_speaks_of_halves(gaussian):
+    result = measure(gaussian, "regression", {"max_epochs": 1, "n_members": 1})
+    found = edge_inference(gaussian.X)
+    frequency = np.where(found.edges["q_value"] <= 0.05, 1.0, 0.25)
+    edges = found.edges.assign(q_value=np.nan, p_value=np.nan, ci_low=np.nan, ci_high=np.nan)
+    edges = edges.assign(selection_frequency=frequency)
+    halves = replace(found, method="stability", edges=edges, frequency_threshold=0.9)
+    page = render(result, "t", "d", data_graph=halves)
+    told = json.loads(page.split('id="fit-data">')[1].split("</script>")[0])["graphs"][0]
+    assert told["q"] is None
+    assert set(told["sure"]) == {0, 1}
+    section = page.split('id="own-graph"')[1].split("</section>")[0]
+    assert "false discovery rate" not in section
+    assert "named by so many halves of the rows that at most one is expected by chance" in section
+    none = render(result, "t", "d", data_graph=replace(halves, frequency_threshold=2.0)).split('id="own-graph"')[1]
+    assert "can be told from chance</b> by stability selection with these rows" in none
+    assert "Shah RD, Samworth RJ" in page
+
+
 def without_a_graph(X):
     """The same columns without a graph."""
     rng = np.random.default_rng(5)

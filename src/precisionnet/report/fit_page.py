@@ -229,7 +229,7 @@ def _judged_edges(model: Any, data_graph: EdgeInference | None) -> pd.DataFrame:
     if data_graph is None:
         return edges.assign(sure=False, q_value=np.nan, tested=np.nan, coloured=own)
     known = edges_with_sureness(data_graph).rename(columns={"partial_correlation": "tested"})
-    known = known[["source", "target", "q_value", "sure", "tested", "ci_low", "ci_high"]]
+    known = known[["source", "target", "q_value", "sure", "tested", "ci_low", "ci_high", "selection_frequency"]]
     found = edges.merge(known, how="left", on=["source", "target"], validate="one_to_one")
     coloured = np.where(found["tested"].fillna(0.0) != 0.0, own.abs() * np.sign(found["tested"]), own)
     return found.assign(coloured=coloured)

@@ -121,6 +121,7 @@ def model_graphs(model: Any, judged: pd.DataFrame | None = None) -> list[PageGra
         if which == "data" and judged is not None:
             q, sure = judged["q_value"].to_numpy(dtype=float), judged["sure"].to_numpy(dtype=bool)
             tested = judged["tested"].to_numpy(dtype=float)
+            q = q if np.isfinite(q).any() else None  # stability selection has none
         note = "Not tested: some of these would be here if the target were noise." if which == "task" else ""
         found.append(
             PageGraph(

@@ -36,6 +36,8 @@ WORKS = {
     "Multiple Testing. Journal of the Royal Statistical Society B 57(1):289-300, 1995.",
     "desikan": "Desikan RS, Ségonne F, Fischl B, et al. An automated labeling system for subdividing the human "
     "cerebral cortex on MRI scans into gyral based regions of interest. NeuroImage 31(3):968-980, 2006.",
+    "halves": "Shah RD, Samworth RJ. Variable selection with error control: another look at stability selection. "
+    "Journal of the Royal Statistical Society B 75(1):55-80, 2013.",
     "torch": "Paszke A, Gross S, Massa F, et al. PyTorch: An Imperative Style, High-Performance Deep Learning Library. "
     "Advances in Neural Information Processing Systems 32, 2019.",
     "sklearn": "Pedregosa F, Varoquaux G, Gramfort A, et al. Scikit-learn: Machine Learning in Python. Journal of "
@@ -272,7 +274,7 @@ def _graph_sentences(graph: EdgeInference | None) -> Sequence[str]:
     if not how:
         return [
             "Edges of the features' graph were kept where so many halves of the rows named them that at most one such "
-            "edge is expected by chance."
+            f"edge is expected by chance (stability selection {_cite('halves')})."
         ]
     return [
         f"Edges of the features' graph are partial correlations, {how}, at a false discovery rate of {LEVEL:g} "
