@@ -74,6 +74,12 @@ def result(request, gaussian, classes):
 
 
 @pytest.fixture(scope="module")
+def small(gaussian):
+    """A fit for tests that are not about it."""
+    return measure(gaussian, "regression", {"max_epochs": 1, "n_members": 1})
+
+
+@pytest.fixture(scope="module")
 def page(result):
     """With its pictures: made before they are blanked for each test."""
     return render(result, "table.csv", "2026-01-01")
@@ -173,14 +179,13 @@ def test_many_columns_and_one_wide_name_still_make_a_page(with_pictures):
     assert "140 columns, clustered" in page
 
 
-def test_what_was_found_in_the_table_is_on_the_page(gaussian):
-    result = measure(gaussian, "regression", {"max_epochs": 1, "n_members": 1})
+def test_what_was_found_in_the_table_is_on_the_page(small):
     findings = [Finding("warning", "site", "Site <b>explains</b> half."), Finding("note", "size", "120 rows.")]
-    page = render(result, "t", "d", findings)
+    page = render(small, "t", "d", findings)
     Balanced().feed(page)
     assert "Site &lt;b&gt;explains&lt;/b&gt; half." in page.split("Worth knowing")[1]
     assert "<li>120 rows.</li>" in page.split("About the table")[1]
-    assert "About the table" not in render(result, "t", "d")
+    assert "About the table" not in render(small, "t", "d")
 
 
 def test_the_graph_says_that_it_is_the_datas_and_carries_no_certainty(result, page):
@@ -196,13 +201,12 @@ def test_the_graph_says_that_it_is_the_datas_and_carries_no_certainty(result, pa
     assert f"{largest:.3g}" in task
 
 
-def test_edges_that_are_told_from_chance_are_set_apart(gaussian):
-    result = measure(gaussian, "regression", {"max_epochs": 1, "n_members": 1})
+def test_edges_that_are_told_from_chance_are_set_apart(gaussian, small):
     found = edge_inference(gaussian.X)
-    page = render(result, "t", "d", data_graph=found)
+    page = render(small, "t", "d", data_graph=found)
     Balanced().feed(page)
     sure = {(e.source, e.target) for e in found.edges.itertuples() if e.q_value <= 0.05}
-    edges = result.model.to_edge_frame()
+    edges = small.model.to_edge_frame()
     n_sure = sum((e.source, e.target) in sure for e in edges.itertuples())
     assert 0 < n_sure < len(edges)
     assert f"{n_sure} of its {len(edges)} edges are beyond chance" in page
@@ -214,30 +218,29 @@ def test_edges_that_are_told_from_chance_are_set_apart(gaussian):
     np.testing.assert_allclose(told["t"], tested["partial_correlation"], rtol=1e-3)
     other_sign = replace(found, edges=found.edges.assign(partial_correlation=-found.edges["partial_correlation"]))
     for graph, sign in ((found, 1), (other_sign, -1)):  # a colour is the sign of what was tested
-        judged = _judged_edges(result.model, graph)
+        judged = _judged_edges(small.model, graph)
         np.testing.assert_array_equal(np.sign(judged["coloured"]), sign * np.sign(tested["partial_correlation"]))
         np.testing.assert_allclose(judged["coloured"].abs(), edges["partial_correlation"].abs())
     strongest = tested.iloc[0]
     assert f"{strongest.partial_correlation:+.3f} [{strongest.ci_low:+.3f} to {strongest.ci_high:+.3f}]" in table
-    none = render(result, "t", "d", data_graph=edge_inference(without_a_graph(gaussian.X)))
+    none = render(small, "t", "d", data_graph=edge_inference(without_a_graph(gaussian.X)))
     assert "edges can be told from chance" in none
 
 
-def test_stability_selection_has_no_q_and_speaks_of_halves(gaussian):
-    result = measure(gaussian, "regression", {"max_epochs": 1, "n_members": 1})
+def test_stability_selection_has_no_q_and_speaks_of_halves(gaussian, small):
     found = edge_inference(gaussian.X)
     frequency = np.where(found.edges["q_value"] <= 0.05, 1.0, 0.25)
     edges = found.edges.assign(q_value=np.nan, p_value=np.nan, ci_low=np.nan, ci_high=np.nan)
     edges = edges.assign(selection_frequency=frequency)
     halves = replace(found, method="stability", edges=edges, frequency_threshold=0.9)
-    page = render(result, "t", "d", data_graph=halves)
+    page = render(small, "t", "d", data_graph=halves)
     told = json.loads(page.split('id="fit-data">')[1].split("</script>")[0])["graphs"][0]
     assert told["q"] is None
     assert set(told["sure"]) == {0, 1}
     section = page.split('id="own-graph"')[1].split("</section>")[0]
     assert "false discovery rate" not in section
     assert "named by so many halves of the rows that at most one is expected by chance" in section
-    none = render(result, "t", "d", data_graph=replace(halves, frequency_threshold=2.0)).split('id="own-graph"')[1]
+    none = render(small, "t", "d", data_graph=replace(halves, frequency_threshold=2.0)).split('id="own-graph"')[1]
     assert "can be told from chance</b> by stability selection with these rows" in none
     assert "Shah RD, Samworth RJ" in page
 
@@ -350,6 +353,24 @@ def test_errors_by_part_are_those_of_the_rows(gaussian):
     shares = [whisker.value for whisker in errors.calibration.found]
     assert shares == sorted(shares)
     assert all(low <= value <= high for _, value, low, high in errors.calibration.found)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-9, 1e-15])
+def test_parts_of_the_target_stay_apart_however_close_they_are(small, scale):
+    """A far value sets the digits of a label; the others still have labels of their own."""
+    y = np.concatenate([scale * np.arange(119), [5.0]])
+    table = fit_errors(replace(small, y=y)).by_target
+    assert len({row[0] for row in table.rows}) == len(table.rows) == len(table.centres) == 5
+    assert sum(int(row[1]) for row in table.rows) == 120
+
+
+def test_parts_that_ties_leave_are_not_called_fifths(small):
+    y = np.repeat([0.0, 9.0, 10.0], [90, 15, 15])
+    said = dict(small.predictions)
+    said["joint"] = replace(said["joint"], predicted=np.linspace(4.9, 5.1, 120))
+    table = fit_errors(replace(small, y=y, predictions=said)).by_target
+    assert "fifth" not in table.sentence
+    assert f"the lowest part ({table.rows[0][1]} rows)" in table.sentence
 
 
 def test_intervals_are_judged_without_the_rows_they_are_made_of(gaussian):

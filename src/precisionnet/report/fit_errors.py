@@ -25,11 +25,11 @@ from precisionnet.evaluation import Measured
 from precisionnet.evaluation.error_intervals import Estimate, mean_interval, share_interval
 from precisionnet.evaluation.metrics import decimals_of
 from precisionnet.plots.fit import Whisker
-from precisionnet.types import BoolArray
+from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 STATED = 0.95
-FIFTHS = 5
+FIFTHS, MOST_DIGITS = 5, 12
 MOST_LEVELS, MOST_COLUMNS = 12, 4
 FEWEST_ROWS = 5
 """A part of fewer rows is put together with the other small ones."""
@@ -133,31 +133,45 @@ def _by_target(result: Measured, hits: BoolArray | None) -> ErrorTable:
     y = np.asarray(result.y, dtype=float)
     edges = np.unique(np.quantile(y, np.linspace(0.0, 1.0, FIFTHS + 1)))
     place = np.clip(np.searchsorted(edges, y, side="right") - 1, 0, max(len(edges) - 2, 0))
-    digits = decimals_of(float(np.ptp(y)) or 1.0)
-    ends = [f"{low:,.{digits}f} to {high:,.{digits}f}" for low, high in pairwise(edges)]
-    ends = ends or [f"{y[0]:,.{digits}f}"]
-    table = _table(result, f"By true {result.target}", "target", np.array(ends, dtype=object)[place], hits, ends)
-    centres = [float(np.mean(y[place == part])) for part in range(len(ends)) if np.any(place == part)]
-    return ErrorTable(
-        table.name, table.title, table.columns, table.rows, _leaning(result, table.whiskers), table.whiskers, centres
-    )
+    names = _part_names(edges)
+    table = _table(result, f"By true {result.target}", "target", np.array(names, dtype=object)[place], hits, names)
+    there, counts = np.unique(place, return_counts=True)
+    centres = [float(np.mean(y[place == part])) for part in there]
+    said = _leaning(result, table.whiskers, counts)
+    return ErrorTable(table.name, table.title, table.columns, table.rows, said, table.whiskers, centres)
 
 
-def _leaning(result: Measured, parts: list[Whisker]) -> str:
+def _part_names(edges: FloatArray) -> list[str]:
+    """Name parts by their ends, with as many digits as it takes for all ends to differ."""
+    digits = decimals_of(float(np.ptp(edges)) or 1.0)
+    while True:
+        ends = [f"{end:,.{digits}f}" for end in edges]
+        if len(set(ends)) == len(ends) or digits >= MOST_DIGITS:
+            break
+        digits += 1
+    if len(set(ends)) < len(ends):
+        ends = [repr(float(end)) for end in edges]
+    return [f"{low} to {high}" for low, high in pairwise(ends)] or ends
+
+
+def _leaning(result: Measured, parts: list[Whisker], counts: IndexArray) -> str:
     """Say whether low values are predicted too high and high ones too low."""
     if len(parts) < 2:
         return "All rows have about the same value, so that nothing can be told by it."
     low, high = parts[0], parts[-1]
+    fifths = len(parts) == FIFTHS  # ties leave fewer parts, which are no fifths
+    lowest, highest = ("fifth", "fifth") if fifths else (f"part ({counts[0]:,} rows)", f"part ({counts[-1]:,} rows)")
     if low.low > 0.0 > high.high:
         return (
-            f"Predictions lean towards the middle: the lowest fifth is predicted {_amount(low.value)} too high on "
-            f"average, the highest fifth {_amount(-high.value)} too low. Every model does so that does not know all; "
-            "correct for it before differences between predicted and true values are compared (precisionnet gap)."
+            f"Predictions lean towards the middle: the lowest {lowest} is predicted {_amount(low.value)} too high on "
+            f"average, the highest {highest} {_amount(-high.value)} too low. Every model does so that does not know "
+            "all; correct for it before differences between predicted and true values are compared (precisionnet gap)."
         )
     off = [part.name for part in parts if part.low > 0.0 or part.high < 0.0]
     if off:
         return f"The mean error is not 0, more than chance explains, where {result.target} is {' and '.join(off)}."
-    return "No fifth of the rows is predicted too high or too low on average, as far as these rows tell."
+    no = "fifth" if fifths else "part"
+    return f"No {no} of the rows is predicted too high or too low on average, as far as these rows tell."
 
 
 def _table(

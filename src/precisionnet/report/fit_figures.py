@@ -91,7 +91,7 @@ def _wrong(result: Measured, errors: FitErrors) -> Captioned:
     if result.task == "regression":
         drawn["error_by_target"] = (
             plots.error_by_target(result.y, said.predicted, table.whiskers, table.centres, result.target),
-            f"Error against true {result.target}, and its mean in fifths of the rows.",
+            f"Error against true {result.target}, and its mean in {len(table.rows)} parts of the rows.",
         )
     found = errors.calibration
     if found is not None:
