@@ -157,6 +157,11 @@ def test_downloads_hold_what_is_shown_and_no_formula(opened):
     assert len(table) == 1 + opened.execute_script("return document.querySelectorAll('#how-good tbody tr').length")
 
 
+def test_copied_references_keep_their_numbers(opened):
+    lines = opened.execute_script("return document.querySelector('.works').innerText").strip().splitlines()
+    assert [line.split()[0] for line in lines if line] == [f"[{n}]" for n in range(1, len(lines) + 1)]
+
+
 def test_tables_sort_by_numbers_and_back(opened):
     script = """
       const table = document.querySelector('[data-name=edges]'), head = table.tHead.rows[0].cells[2];

@@ -289,7 +289,7 @@ def test_the_five_questions_come_in_order_and_each_is_answered(gaussian):
         assert f"{gain.value:+.2f}"[:4] in good
     for words in ("By true y", "By site", "By sex", "B&lt;i&gt;", "Do its intervals hold?", "That was not tested"):
         assert words in wrong
-    for words in ("We predicted y from 8 features", "random seed 0", "arXiv:2509.14821", "[1]", "Pedregosa"):
+    for words in ("We predicted y from 8 features", "random seed 0", "arXiv:2509.14821", "<li>[1] ", "Pedregosa"):
         assert words in paper
 
 
