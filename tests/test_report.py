@@ -24,7 +24,7 @@ from precisionnet.kinds import LASSO, SEVERAL
 from precisionnet.parameters import PARAMETERS
 from precisionnet.report import how_tested, render, score_lines, verdict
 from precisionnet.report.fit_errors import fit_errors
-from precisionnet.report.fit_page import QUESTIONS, _judged_edges
+from precisionnet.report.fit_page import QUESTIONS, _beside_the_graph, _judged_edges
 from precisionnet.report.interactive import MOST_EDGES, PageGraph, explorer
 from precisionnet.report.methods_text import KINDS, SOLVED, paper_text
 from precisionnet.versions import versions
@@ -243,6 +243,20 @@ def test_stability_selection_has_no_q_and_speaks_of_halves(gaussian, small):
     none = render(small, "t", "d", data_graph=replace(halves, frequency_threshold=2.0)).split('id="own-graph"')[1]
     assert "can be told from chance</b> by stability selection with these rows" in none
     assert "Shah RD, Samworth RJ" in page
+
+
+def test_pairs_beyond_chance_that_the_graph_leaves_out_are_named(gaussian, small):
+    found, edges = edge_inference(gaussian.X), small.model.to_edge_frame()
+    n_sure = int((found.edges["q_value"] <= 0.05).sum())
+    said = _beside_the_graph(edges.iloc[:0], found)
+    assert said.startswith(f"{n_sure} more pairs are beyond chance")
+    assert said.count(" and x") == min(n_sure, 5)
+    assert f"{n_sure - 5} others" in said or n_sure <= 6
+    every = found.edges[["source", "target"]]
+    assert _beside_the_graph(every, found) == _beside_the_graph(every, None) == ""
+    one = found.edges.loc[found.edges["q_value"].idxmin()]
+    but_one = every.drop(index=one.name)
+    assert _beside_the_graph(but_one, found).endswith(f"leaves out: {one.source} and {one.target}.")
 
 
 def without_a_graph(X):

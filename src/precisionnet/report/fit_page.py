@@ -35,6 +35,7 @@ from precisionnet.versions import versions
 
 EDGES_SHOWN = 30
 TASK_SHOWN = 8
+PAIRS_NAMED = 5
 QUESTIONS = (
     ("how-good", "How good is it, and compared to what?"),
     ("rests-on", "What does the prediction rest on?"),
@@ -161,6 +162,7 @@ def build_fit_page(
         edges=edges.head(EDGES_SHOWN),
         judged=data_graph,
         no_evidence=no_evidence,
+        beside=_beside_the_graph(edges, data_graph),
         n_sure=int(edges["sure"].sum()),
         level=LEVEL,
         q_text=q_text,
@@ -233,6 +235,24 @@ def _judged_edges(model: Any, data_graph: EdgeInference | None) -> pd.DataFrame:
     found = edges.merge(known, how="left", on=["source", "target"], validate="one_to_one")
     coloured = np.where(found["tested"].fillna(0.0) != 0.0, own.abs() * np.sign(found["tested"]), own)
     return found.assign(coloured=coloured)
+
+
+def _beside_the_graph(edges: pd.DataFrame, data_graph: EdgeInference | None) -> str:
+    """Name pairs beyond chance that the sparse graph leaves out; nothing where there are none."""
+    if data_graph is None:
+        return ""
+    pairs = edges_with_sureness(data_graph)
+    drawn = set(zip(edges["source"], edges["target"], strict=True))
+    left_out = [pair not in drawn for pair in zip(pairs["source"], pairs["target"], strict=True)]
+    found = pairs[pairs["sure"].to_numpy() & np.array(left_out, dtype=bool)]
+    if not len(found):
+        return ""
+    order = found["partial_correlation"].abs().sort_values(ascending=False, kind="stable").index
+    named = [f"{pair.source} and {pair.target}" for pair in found.loc[order].head(PAIRS_NAMED).itertuples()]
+    n, rest = len(found), len(found) - len(named)
+    are = "1 more pair is" if n == 1 else f"{n:,} more pairs are"
+    more = f"; and {rest:,} others" if rest > 1 else "; and 1 other" if rest else ""
+    return f"{are} beyond chance that the sparse graph leaves out: {'; '.join(named)}{more}."
 
 
 def _tested_text(model: Any, edge: Any) -> str:
