@@ -348,6 +348,12 @@ def test_methods_speak_of_the_networks_that_predict(gaussian):
     assert "Adam" not in linear
 
 
+def test_a_name_with_the_marks_of_citations_is_spelled_out(small):
+    text = paper_text(replace(small, target="\0pnn\0 a\0b"), None, versions())
+    assert r"We predicted \x00pnn\x00 a\x00b from" in text.methods
+    assert len(text.works) == len(paper_text(small, None, versions()).works)
+
+
 def test_every_kind_has_words():
     assert set(KINDS) == {kind.name for kind in (*SEVERAL, LASSO)}
     assert {kind for kind, _ in SOLVED} == {kind.name for kind in (*SEVERAL, LASSO) if kind.linear}

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from precisionnet.errors import printable
 from precisionnet.evaluation import Measured
 from precisionnet.evaluation.metrics import decimals_of, significant
 from precisionnet.evidence import EdgeInference
@@ -77,7 +78,7 @@ SOLVED = {
 
 
 def _cite(*keys: str) -> str:
-    """Mark where works are referred to; ``_numbered`` gives them numbers."""
+    """Mark where works are referred to; ``_numbered`` gives them numbers. Names pass ``printable`` and have no mark."""
     return "".join(f"\0{key}\0" for key in keys)
 
 
@@ -140,7 +141,8 @@ def _model_sentences(result: Measured) -> Sequence[str]:
     if result.task == "regression" and model.target_scale_ == "log":
         standard += "The target was learned on a logarithmic scale. "
     return [
-        f"We predicted {result.target} from {what} in {rows} rows with a {kind} {_cite(*works)}: {_networks(model)}",
+        f"We predicted {printable(result.target)} from {what} in {rows} rows with a {kind} {_cite(*works)}: "
+        f"{_networks(model)}",
         *([standard.strip()] if standard else []),
         *_trained_sentences(result),
     ]
@@ -214,16 +216,16 @@ def chosen_by(model: Any) -> str:
 
 
 def _test_sentences(result: Measured) -> Sequence[str]:
-    folds = result.folds
+    folds, column = result.folds, printable(str(result.folds.column))
     people = len(np.unique(folds.people)) < len(folds.people)
     together = "; all rows of one person were in the same fold" if people and folds.kind != "time" else ""
     how = {
         "networks": f"Each row was predicted by the networks that had not learned from it ({folds.n_folds} folds"
         f"{together})",
         "people": f"Each row was predicted by a model fitted without its fold ({folds.n_folds} folds{together})",
-        "groups": f"Each row was predicted by a model that had not learned from any row of the same {folds.column} "
+        "groups": f"Each row was predicted by a model that had not learned from any row of the same {column} "
         f"({folds.n_folds} folds)",
-        "time": f"Rows were predicted by models fitted on all rows that come before them by {folds.column} "
+        "time": f"Rows were predicted by models fitted on all rows that come before them by {column} "
         f"({folds.n_folds} blocks)",
     }[folds.kind]
     others = [_other(name) for name in result.gains]
