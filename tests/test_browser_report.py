@@ -197,6 +197,27 @@ def test_it_can_be_read_without_scripts(opened, page):
     assert "We predicted" in opened.find_element("css selector", "#paper").text
 
 
+def test_where_drawing_fails_the_pictures_stay(opened, page, tmp_path):
+    broken = tmp_path / "broken.html"
+    html = page.read_text(encoding="utf-8")
+    broken.write_text(html.replace('"graphs":[', '"graphs":[null,', 1), encoding="utf-8")
+    opened.get(broken.as_uri())
+    assert not opened.find_element("css selector", ".explorer").is_displayed()
+    assert opened.find_element("css selector", ".unscripted").is_displayed()
+    opened.get_log("browser")  # the error that was made here
+
+
+def test_arrow_keys_on_an_empty_circle_do_nothing(opened):
+    keys = pytest.importorskip("selenium.webdriver").Keys
+    opened.get_log("browser")
+    press(opened, ".explorer .strength", keys.END)
+    press(opened, ".explorer .evidence", keys.END)
+    press(opened, ".explorer .circle svg", keys.ARROW_RIGHT, keys.ARROW_LEFT)
+    assert [entry for entry in opened.get_log("browser") if entry["level"] == "SEVERE"] == []
+    press(opened, ".explorer .matrix canvas", keys.ARROW_RIGHT)
+    assert "hidden by Size or Evidence" in of(opened, "return root.querySelector('.about p').textContent")
+
+
 def luminance(color):
     red, green, blue = (int(part) for part in color[color.index("(") + 1 : -1].split(",")[:3])
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -48,7 +48,6 @@
     const tip = find(".tip"), said = find(".about"), counted = find(".count");
     const strength = find(".strength"), evidence = find(".evidence");
     root.hidden = false;
-    document.documentElement.classList.add("scripted");
 
     const on = {
       node: (one, event) => { point({ node: one }); tell([about.names[one], nodeLine(one)], event); },
@@ -76,7 +75,7 @@
     function nodeLine(one) {
       const { graph } = state, count = partners(one).length;
       const all = d3.range(graph.v.length).filter(e => graph.i[e] === one || graph.j[e] === one).length;
-      const edges = `${count} of ${all} ${all === 1 ? "edge" : "edges"} shown${count < all ? "; a smaller size shows more" : ""}`;
+      const edges = `${count} of ${all} ${all === 1 ? "edge" : "edges"} shown${count < all ? "; the others are hidden by Size or Evidence" : ""}`;
       const value = about.nodeValues && about.nodeValues[one];
       return value === null || value === undefined ? edges : `${edges}. ${about.nodeLabel[0].toUpperCase()}${about.nodeLabel.slice(1)}: ${signed(value)}`;
     }
@@ -256,9 +255,10 @@
       element.addEventListener("keydown", event => {
         const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
         if (event.key === "Escape") choose(null);
-        if (!step) return;
+        const all = order();
+        if (!step || !all.length) return;
         event.preventDefault();
-        const all = order(), at = all.indexOf(state.kept);
+        const at = all.indexOf(state.kept);
         choose(all[at < 0 ? 0 : (at + step + all.length) % all.length]);
       });
     }
@@ -280,8 +280,17 @@
       if (input && !input.checked) input.click();
     }));
     take(state.graph);
+    document.documentElement.classList.add("scripted");
     root.dataset.ready = "yes";
   }
 
-  document.querySelectorAll(".explorer").forEach(explorer);
+  /* Where drawing fails, the pictures of a page without scripts stay. */
+  document.querySelectorAll(".explorer").forEach(root => {
+    try {
+      explorer(root);
+    } catch (error) {
+      root.hidden = true;
+      console.error(error);
+    }
+  });
 })();
