@@ -22,9 +22,9 @@ from precisionnet.evaluation import group_folds, measure, time_folds
 from precisionnet.evidence import edge_inference
 from precisionnet.kinds import LASSO, SEVERAL
 from precisionnet.parameters import PARAMETERS
-from precisionnet.report import how_tested, render, score_lines, verdict
+from precisionnet.report import fit_page, how_tested, render, score_lines, verdict
 from precisionnet.report.fit_errors import fit_errors
-from precisionnet.report.fit_page import QUESTIONS, _beside_the_graph, _judged_edges
+from precisionnet.report.fit_page import QUESTIONS, _beside_the_graph, _judged_edges, build_fit_page
 from precisionnet.report.interactive import MOST_EDGES, PageGraph, explorer
 from precisionnet.report.methods_text import KINDS, SOLVED, paper_text
 from precisionnet.versions import versions
@@ -162,6 +162,23 @@ def test_verdict_takes_its_numbers_from_the_table(result):
     assert shown in sentence
     assert "95 % interval" in sentence
     assert "120 rows" in how_tested(result)
+
+
+def test_shares_of_right_rows_have_one_unit(result):
+    """Beside gains in points and a verdict in percent no score is 0.750."""
+    labels, lines = score_lines(result)
+    shares = [line[labels.index(name)] for line in lines.values() for name in ("Accuracy",) if name in labels]
+    assert len(shares) == (len(lines) if result.task == "classification" else 0)
+    for text, found in zip(shares, result.headline.values(), strict=False):
+        assert text == f"{100 * found.value:.1f} %"
+        assert text in verdict(result) or found is not result.headline[result.method]
+
+
+def test_the_command_that_writes_all_edges_stands_where_not_all_are_listed(small, monkeypatch):
+    command = "precisionnet show out --edges edges.csv"
+    assert command not in build_fit_page(small, "t", "d", show_edges=command).html
+    monkeypatch.setattr(fit_page, "EDGES_SHOWN", 2)
+    assert f"<code>{command}</code> writes all" in build_fit_page(small, "t", "d", show_edges=command).html
 
 
 def test_an_empty_graph_still_makes_a_page(gaussian):

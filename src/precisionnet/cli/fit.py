@@ -93,14 +93,14 @@ def fit_and_write(
             )
         result.model.save(folder / MODEL_FOLDER)
         write_table(tested_rows(result, data), folder / PREDICTIONS)
-        write_page(result, data, findings, source, explain, folder)
+        write_page(result, data, findings, source, explain, folder, out)
     return result
 
 
 def write_page(
-    result: Measured, data: Dataset, findings: Sequence[Finding], source: str, explain: str, folder: Path
+    result: Measured, data: Dataset, findings: Sequence[Finding], source: str, explain: str, folder: Path, out: Path
 ) -> None:
-    """Write the page, and its figures beside it."""
+    """Write the page and its figures into ``folder``, which will be ``out``."""
     from precisionnet.report.data_graph import infer_data_graph
     from precisionnet.report.fit_figures import write_figures
     from precisionnet.report.fit_page import build_fit_page
@@ -124,6 +124,7 @@ def write_page(
             graph,
             data=data,
             explain=explain,
+            show_edges=f"precisionnet show {shlex.quote(printable(str(out)))} --edges edges.csv",
             with_files=True,
             no_evidence=why_not,
         )
@@ -168,16 +169,19 @@ def explain_command(out: Path, tables: Sequence[str], id_column: str | None = No
     return " ".join(["precisionnet explain", *(shlex.quote(printable(word)) for word in words)])
 
 
-def next_step(result: Measured, data: Dataset, explain: str) -> str:
-    """Say the one thing to look at next: is it of use, does it hold elsewhere, what does it rest on?"""
+def next_step(result: Measured, data: Dataset, explain: str) -> tuple[str, ...]:
+    """Say the one thing to look at next: is it of use, does it hold elsewhere, what does it rest on?
+
+    A command stands on a line of its own, so that it can be copied.
+    """
     if not result.beats_guessing:
-        return "question 4 of the page, where it is wrong; then bring more rows or other columns"
+        return ("question 4 of the page, where it is wrong; then bring more rows or other columns",)
     if data.site is not None and len(data.site.unique()) > 1 and result.folds.kind in ("networks", "people"):
-        return "the same fit with --hold-out and the column of sites: does it hold at sites it has not seen?"
-    return f"{explain}: which columns and edges are beyond chance?"
+        return ("the same fit with --hold-out and the column of sites: does it hold at sites it has not seen?",)
+    return "which columns and edges are beyond chance?", explain
 
 
-def print_result(result: Measured, out: Path, next_to: str, *, guessed: bool = False) -> None:
+def print_result(result: Measured, out: Path, next_to: Sequence[str], *, guessed: bool = False) -> None:
     """Print how it was tested, the scores, the verdict, the graph in a sentence, what is next, and where things are."""
     from precisionnet.report import how_tested, score_lines, verdict
 
@@ -200,7 +204,7 @@ def print_result(result: Measured, out: Path, next_to: str, *, guessed: bool = F
     page = page if (out / REPORT).exists() else []
     console.listing(
         [
-            ("Look next at", "bold", next_to),
+            *(("" if place else "Look next at", "bold", line) for place, line in enumerate(next_to)),
             *page,
             ("Predictions", "bold", str(out / PREDICTIONS)),
             ("Model", "bold", f"{out / MODEL_FOLDER}/"),
@@ -243,7 +247,7 @@ def run_demo(out: Path) -> None:
         result = fit_and_write(
             data, findings, "regression", out / name, 0, None, {"method": "joint"}, f"{name} (demo)", explain
         )
-        print_result(result, out / name, f"{out / name / REPORT} in a browser")
+        print_result(result, out / name, [f"{out / name / REPORT} in a browser"])
         if name == "synthetic":
             console.say(_true_edges(drawn))
         console.say("")

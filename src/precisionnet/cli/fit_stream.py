@@ -89,14 +89,14 @@ def run_fit_stream(asked: StreamRequest) -> None:
             model.save(folder / MODEL_FOLDER)
             write_table(tested_rows(result, data), folder / PREDICTIONS)
             explain = explain_command(asked.out, [asked.table], None, person)
-            write_page(result, data, (), Path(asked.table).name, explain, folder)
+            write_page(result, data, (), Path(asked.table).name, explain, folder, asked.out)
     except KeyboardInterrupt:
         console.note("Stopped; nothing was written.")
         raise
     predict = " ".join(
         ["precisionnet predict", *(shlex.quote(printable(str(word))) for word in (asked.out, asked.table))]
     )
-    print_result(result, asked.out, f"{predict}: predictions of all rows", guessed=guessed)
+    print_result(result, asked.out, ["predictions of all rows", predict], guessed=guessed)
     if asked.open_it:
         open_page(asked.out / REPORT)
 

@@ -43,7 +43,7 @@ QUESTIONS = (
     ("where-wrong", "Where is it wrong?"),
     ("paper", "What do I write in my paper?"),
 )
-EXPLAIN = "precisionnet explain MODEL TABLE"
+EXPLAIN, SHOW_EDGES = "precisionnet explain MODEL TABLE", "precisionnet show MODEL --edges edges.csv"
 METHOD_SENTENCES = {
     "joint": "the sparse precision matrix was learned together with the network",
     "naive": "one precision matrix was learned with the network by plain gradient, then thresholded",
@@ -120,12 +120,14 @@ def build_fit_page(
     data: Dataset | None = None,
     evidence: TaskEvidence | None = None,
     explain: str = EXPLAIN,
+    show_edges: str = SHOW_EDGES,
     with_files: bool = False,
     no_evidence: str = "",
 ) -> FitPage:
     """Return the page and its figures.
 
-    ``explain`` is the command that tests what the prediction rests on, ``with_files`` says that the figures stand
+    ``explain`` is the command that tests what the prediction rests on, ``show_edges`` the one that writes all edges,
+    ``with_files`` says that the figures stand
     beside the page, ``no_evidence`` why there is no evidence for the data's edges.
     """
     model = result.model
@@ -168,6 +170,7 @@ def build_fit_page(
         q_text=q_text,
         tested_text=partial(_tested_text, model),
         explain=explain,
+        show_edges=show_edges,
         evidence=evidence,
         evidence_nodes=[]
         if evidence is None

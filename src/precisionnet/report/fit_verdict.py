@@ -19,6 +19,8 @@ NAMES = {
     "group_majority": "the majority of the site",
 }
 """Baselines in a sentence."""
+PERCENT = ("accuracy", "balanced_accuracy")
+"""Scores that are shares of rows; an AUC is none."""
 
 
 def how_tested(result: Measured) -> str:
@@ -131,7 +133,7 @@ def score_lines(result: Measured) -> tuple[list[str], dict[str, list[str]]]:
     columns : list of str
         The headline, its interval and the other scores.
     lines : dict of str to list of str
-        By model: errors with three significant digits, shares with three decimals.
+        By model: errors with three significant digits, shares of right rows in percent, as everywhere on a page.
 
     Examples
     --------
@@ -145,12 +147,18 @@ def score_lines(result: Measured) -> tuple[list[str], dict[str, list[str]]]:
     first, *others = [METRIC_LABELS[name] for name in result.scores.columns]
     lines = {}
     for name, row in result.scores.to_dict("index").items():
-        texts = [score_text(str(metric), value) for metric, value in row.items()]
-        low, high = result.headline[str(name)][1:]
-        decimals = 3 if result.task == "classification" else decimals_of(result.headline[str(name)].value)
-        interval = "–" if np.isnan(low) else f"{low:,.{decimals}f} to {high:,.{decimals}f}"
-        lines[str(name)] = [texts[0], interval, *texts[1:]]
+        texts = [_percent(v) if metric in PERCENT else score_text(str(metric), v) for metric, v in row.items()]
+        value, low, high = result.headline[str(name)]
+        decimals = decimals_of(value)
+        interval = f"{low:,.{decimals}f} to {high:,.{decimals}f}"
+        if result.task == "classification":
+            interval = f"{100 * low:.1f} to {100 * high:.1f} %"
+        lines[str(name)] = [texts[0], "–" if np.isnan(low) else interval, *texts[1:]]
     return [first, "95 % interval", *others], lines
+
+
+def _percent(share: float) -> str:
+    return "–" if np.isnan(share) else f"{100 * share:.1f} %"
 
 
 def _conclusion(result: Measured, guess: str, plain: str) -> str:
@@ -202,7 +210,7 @@ def _always(name: str) -> str:
 
 def _score(result: Measured, name: str) -> str:
     own, value = (result.headline[one].value for one in (result.method, name))
-    return f"{100 * value:.1f} %" if result.task == "classification" else _amount(value, own)
+    return _percent(value) if result.task == "classification" else _amount(value, own)
 
 
 def _ends(result: Measured) -> str:
