@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from markupsafe import escape as markup
-from sklearn.base import clone
 
 from precisionnet import report
 from precisionnet.datasets import Dataset
@@ -20,14 +19,10 @@ from precisionnet.datasets.checks import Finding
 from precisionnet.errors import printable
 from precisionnet.evaluation import group_folds, measure, time_folds
 from precisionnet.evidence import edge_inference
-from precisionnet.kinds import LASSO, SEVERAL
 from precisionnet.parameters import PARAMETERS
 from precisionnet.report import fit_page, how_tested, render, score_lines, verdict
-from precisionnet.report.fit_errors import fit_errors
 from precisionnet.report.fit_page import QUESTIONS, _beside_the_graph, _judged_edges, build_fit_page
 from precisionnet.report.interactive import MOST_EDGES, PageGraph, explorer
-from precisionnet.report.methods_text import KINDS, SOLVED, paper_text
-from precisionnet.versions import versions
 from tests.cheap import cheap_baselines, two_folds
 from tests.pictures import blank_pictures, with_pictures
 
@@ -322,109 +317,6 @@ def test_the_five_questions_come_in_order_and_each_is_answered(gaussian):
         assert words in wrong
     for words in ("We predicted y from 8 features", "random seed 0", "arXiv:2509.14821", "<li>[1] ", "Pedregosa"):
         assert words in paper
-
-
-def test_methods_name_what_was_run_and_number_works_as_they_come(gaussian):
-    result = measure(gaussian, "regression", {"max_epochs": 1, "n_members": 2, "method": "vnn"})
-    text = paper_text(result, None, versions())
-    numbers = [int(n) for found in re.findall(r"\[([\d, ]+)\]", text.methods) for n in found.split(", ")]
-    assert list(dict.fromkeys(numbers)) == list(range(1, len(text.works) + 1))
-    assert "covariance neural network" in text.methods
-    assert "graphical lasso" not in text.methods  # none was run
-    assert f"{result.headline['vnn'].value:.3g}" in text.results
-    assert "\0" not in text.methods
-
-
-def test_methods_speak_of_the_networks_that_predict(gaussian):
-    result = measure(gaussian, "regression", {"max_epochs": 1, "n_members": 4, "readout": "mlp"})
-    result = replace(result, folds=replace(result.folds, kind="networks"))
-    fitted = replace(result.model.fitted, member_kinds=("mlp", "mlp", "deep", "linear"))
-
-    def said(weights, **settings):
-        model = clone(result.model).set_params(readout="several", **settings)
-        model.keep(replace(fitted, member_weights=np.array(weights)))
-        return paper_text(replace(result, model=model), None, versions()).methods
-
-    both = said([0.2, 0.2, 0.0, 0.6])
-    for words in (
-        "the weighted mean of 3 networks (one filter layer 0.40, linear 0.60)",
-        "All but the linear one run graph convolutions of order 3 on a task-aware matrix",
-        "The linear network was solved as ridge regression",
-        "The other networks were trained with Adam",
-        "Rows left out also chose the epoch",
-        f"({result.folds.n_folds} folds). ",
-        "the median of the training rows, were fitted and tested in the same folds.",
-    ):
-        assert words in both
-    assert "task-aware" not in said([0.2, 0.2, 0.0, 0.6], predict_on="sparse")
-    trained = said([0.3, 0.3, 0.4, 0.0])
-    assert "mean of 3 networks (one filter layer 0.60, two filter layers 0.40)" in trained
-    assert "solved as" not in trained
-    linear = said([0.0, 0.0, 0.0, 1.0])
-    assert "one network (linear)" in linear
-    assert "Adam" not in linear
-
-
-def test_a_name_with_the_marks_of_citations_is_spelled_out(small):
-    text = paper_text(replace(small, target="\0pnn\0 a\0b"), None, versions())
-    assert r"We predicted \x00pnn\x00 a\x00b from" in text.methods
-    assert len(text.works) == len(paper_text(small, None, versions()).works)
-
-
-def test_every_kind_has_words():
-    assert set(KINDS) == {kind.name for kind in (*SEVERAL, LASSO)}
-    assert {kind for kind, _ in SOLVED} == {kind.name for kind in (*SEVERAL, LASSO) if kind.linear}
-
-
-def test_errors_by_part_are_those_of_the_rows(gaussian):
-    site = pd.Series(np.arange(120) % 4, index=gaussian.X.index, name="scanner")
-    data = Dataset(gaussian.X, gaussian.y, site=site)
-    result = measure(data, "regression", {"max_epochs": 1, "n_members": 4})
-    errors = fit_errors(result, data)
-    (by_site,) = errors.by_part
-    error = result.predictions["joint"].predicted - result.y
-    means = [error[site.to_numpy() == part].mean() for part in range(4)]
-    assert [row[0] for row in by_site.rows] == ["0", "1", "2", "3"]
-    np.testing.assert_allclose([whisker.value for whisker in by_site.whiskers], means)
-    assert sum(int(row[1]) for row in errors.by_target.rows) == 120
-    shares = [whisker.value for whisker in errors.calibration.found]
-    assert shares == sorted(shares)
-    assert all(low <= value <= high for _, value, low, high in errors.calibration.found)
-
-
-@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-9, 1e-15])
-def test_parts_of_the_target_stay_apart_however_close_they_are(small, scale):
-    """A far value sets the digits of a label; the others still have labels of their own."""
-    y = np.concatenate([scale * np.arange(119), [5.0]])
-    table = fit_errors(replace(small, y=y)).by_target
-    assert len({row[0] for row in table.rows}) == len(table.rows) == len(table.centres) == 5
-    assert sum(int(row[1]) for row in table.rows) == 120
-
-
-def test_parts_that_ties_leave_are_not_called_fifths(small):
-    y = np.repeat([0.0, 9.0, 10.0], [90, 15, 15])
-    said = dict(small.predictions)
-    said["joint"] = replace(said["joint"], predicted=np.linspace(4.9, 5.1, 120))
-    table = fit_errors(replace(small, y=y, predictions=said)).by_target
-    assert "fifth" not in table.sentence
-    assert f"the lowest part ({table.rows[0][1]} rows)" in table.sentence
-
-
-def test_intervals_are_judged_without_the_rows_they_are_made_of(gaussian):
-    """A row that is far off cannot stretch the interval that it is judged by."""
-    result = measure(gaussian, "regression", {"max_epochs": 1, "n_members": 4})
-    y = result.y.copy()
-    y[result.folds.fold == 0] += 1e3
-    coverage = fit_errors(replace(result, y=y)).calibration.found[-1].value
-    assert coverage == pytest.approx(1 - (result.folds.fold == 0).mean(), abs=0.03)
-
-
-def test_probabilities_are_set_beside_shares(gaussian, classes):
-    result = measure(Dataset(gaussian.X, classes), "classification", {"max_epochs": 1, "n_members": 4})
-    errors = fit_errors(result)
-    assert {row[0] for row in errors.by_target.rows} == {str(label) for label in np.unique(classes)}
-    assert len(errors.calibration.stated) == len(errors.calibration.found) > 1
-    assert errors.by_part == []
 
 
 @pytest.mark.parametrize("names", [["</script><script>alert(1)</script>", "<!--"], ["a\u2028b\x1b[2J", "&amp;\"'"]])
