@@ -207,7 +207,8 @@ def test_the_page_is_shown_where_there_is_a_browser(precisionnet, table, tmp_pat
     assert shown == [(tmp_path / "out" / "report.html").as_uri()]
     assert "browser" not in done.err
     assert "precisionnetexplain" in re.sub(r"\s", "", done.out)
-    assert "--idwho:" in re.sub(r"\s", "", done.out)
+    assert "beyondchance?precisionnetexplain" in re.sub(r"\s", "", done.out)
+    assert "--idwhoPage" in re.sub(r"\s", "", done.out)  # nothing is stuck to the command
     (tmp_path / "out" / "figures" / "mine.txt").write_text("not to be lost")
     again = precisionnet(*arguments)
     assert again.code == 2

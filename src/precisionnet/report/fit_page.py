@@ -227,7 +227,8 @@ def _evidence_edges(evidence: TaskEvidence) -> list[tuple[bool, list[str]]]:
 def _judged_edges(model: Any, data_graph: EdgeInference | None) -> pd.DataFrame:
     """Return the edges of the sparse graph, strongest first, with whether and how far they are told from chance.
 
-    ``tested`` is the partial correlation that was tested, ``coloured`` the graph's size with the sign of that.
+    ``tested`` is the partial correlation that was tested; ``coloured`` is the graph's, for sure edges with the sign of
+    the tested one.
     """
     edges = model.to_edge_frame()
     own = edges["partial_correlation"]
@@ -236,7 +237,7 @@ def _judged_edges(model: Any, data_graph: EdgeInference | None) -> pd.DataFrame:
     known = edges_with_sureness(data_graph).rename(columns={"partial_correlation": "tested"})
     known = known[["source", "target", "q_value", "sure", "tested", "ci_low", "ci_high", "selection_frequency"]]
     found = edges.merge(known, how="left", on=["source", "target"], validate="one_to_one")
-    coloured = np.where(found["tested"].fillna(0.0) != 0.0, own.abs() * np.sign(found["tested"]), own)
+    coloured = np.where(found["sure"] & (found["tested"].fillna(0.0) != 0.0), own.abs() * np.sign(found["tested"]), own)
     return found.assign(coloured=coloured)
 
 

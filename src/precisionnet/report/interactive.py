@@ -54,7 +54,7 @@ class PageGraph:
     plain : ndarray of bool, default=None
         Edges that have a size and no sign.
     tested : ndarray of float, default=None
-        Numbers that were tested, where they are not ``value`` itself: colours have their signs.
+        Numbers that were tested, where they are not ``value`` itself: sure edges are coloured by their signs.
     note : str, default=""
         What a reader has to know of it.
     """

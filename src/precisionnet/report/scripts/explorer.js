@@ -21,7 +21,7 @@
       nodeValues: told.nodes && told.nodes.values,
       nodeLabel: told.nodes && told.nodes.label,
       graphs: told.graphs,
-      sign: (graph, e) => graph.plain && graph.plain[e] ? "plain" : (graph.t && graph.t[e] || graph.v[e]) > 0 ? "positive" : "negative",
+      sign: (graph, e) => graph.plain && graph.plain[e] ? "plain" : (graph.t && graph.sure[e] && graph.t[e] || graph.v[e]) > 0 ? "positive" : "negative",
       pale: (graph, e) => graph.sure !== null && !graph.sure[e],
       kind: (graph, e) => about.pale(graph, e) ? "pale" : about.sign(graph, e),
     };
