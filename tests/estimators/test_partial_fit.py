@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from precisionnet import PNNClassifier, PNNRegressor, load
 from precisionnet.errors import InputError
+from precisionnet.estimators import continuation
+from precisionnet.estimators.targets import ClassTarget
 
 FEW = {"n_members": 2, "max_epochs": 6, "random_state": 0}
 
@@ -109,3 +113,28 @@ def test_refusals_leave_the_model_as_it_was(first):
             model.set_params(**change).partial_fit(rows, y)
         assert model.fitted is first.fitted
         model.set_params(**FEW, recipe="standard")
+
+
+def test_a_weight_that_all_rows_share_changes_no_mean(first):
+    """A weight of 3 on every row of both calls is no weight."""
+    X, y = draw(300, 0)
+    thrice = PNNRegressor(**FEW).fit(X, y, np.full(300, 3.0))
+    more, numbers = draw(100, 1)
+    ours = again(thrice).partial_fit(more + 1.0, numbers, np.full(100, 3.0))
+    usual = again(first).partial_fit(more + 1.0, numbers)
+    assert (thrice.fitted.weight, ours.fitted.weight, usual.fitted.weight) == (900.0, 1200.0, 400.0)
+    np.testing.assert_allclose(ours.fitted.center, usual.fitted.center, atol=1e-10)
+    np.testing.assert_allclose(ours.covariance_, usual.covariance_, atol=1e-10)
+
+
+def test_the_step_of_two_classes_is_newtons():
+    """Without old rows, and from zero: the outputs' difference moves as in a logistic regression."""
+    rng = np.random.default_rng(0)
+    x, y, weight = rng.standard_normal((50, 2)), rng.integers(0, 2, 50), rng.random(50)
+    nothing = SimpleNamespace(
+        weight=1e-12, center=np.zeros(2), covariance=np.eye(2), target=ClassTarget(np.array([0, 1]))
+    )
+    change = continuation._step(np.zeros((2, 3)), x, y, weight, nothing)
+    design = np.column_stack([np.ones(50), x])
+    newton = np.linalg.solve((design.T * (weight / 4)) @ design, design.T @ (weight * (y - 0.5)))
+    np.testing.assert_allclose(change[1] - change[0], newton, rtol=1e-6)

@@ -7,8 +7,9 @@ times its learning rate: over batches of one size the rates fall like 1/k, as st
 
 A linear network of a number is solved for all rows, old and new, without the old ones: around its optimum w_0 their
 squared error is n (w - w_0)' C (w - w_0) up to a constant, with their covariance C, which the model has. (Recursive
-least squares; the penalty of the first fit counts as part of its optimum.) Of classes that is one step of Newton's
-method.
+least squares; the penalty of the first fit counts as part of its optimum.) Of K classes it takes a step like Newton's,
+label by label, with the old rows' curvature taken from the new ones' probabilities. Labels that move by themselves move
+apart K / (K - 1) times too far, so that the step is (K - 1) / K of that: of two classes it is Newton's own.
 
 Every new row is left out by the networks of one fold, which have not seen it before: its out-of-fold prediction is as
 honest as in ``fit``. Those of earlier rows are given up. The weights of kinds stay. Where the new rows are few, so do
@@ -177,8 +178,9 @@ def _new_rows(model: Any, settings: Settings, X: Any, y: Any, sample_weight: Any
             refuse_no_logarithm(table.y)
         known = None if fitted.reference is None else fitted.reference.target_range
         ends = np.array(known if known is not None else (table.y.min(), table.y.max()))
-    n_before, nowhere = float(fitted.n_rows["training"]), np.zeros(fitted.n_features)
-    before = StreamingMoments(n_before, fitted.center, nowhere, n_before * fitted.covariance)
+    before = StreamingMoments(
+        fitted.weight, fitted.center, np.zeros(fitted.n_features), fitted.weight * fitted.covariance
+    )
     merged = before.update(fitted.scaler.transform(table.X), table.weight)
     strata = None if classes is None else table.y
     n_folds = max(len(fitted.folds), 1)
@@ -227,30 +229,33 @@ def _step(coefficients: FloatArray, x: FloatArray, y: FloatArray, weight: FloatA
     """Return what new rows change of coefficients, (n_outputs, 1 + n_columns), the constants first.
 
     One step of Newton's method from the optimum of the old rows: exact for the squared error. Of classes the curvature
-    of both is that of the new rows' probabilities.
+    of both is that of the new rows' probabilities, label by label.
     """
-    n_before, p = float(fitted.n_rows["training"]), len(fitted.center)
+    p = len(fitted.center)
     design = np.column_stack([np.ones(len(x)), x])
     output = design @ coefficients.T
     if isinstance(fitted.target, NumberTarget):
-        pull, sizes = y[:, None] - output, np.ones_like(output)
+        pull, sizes, length = y[:, None] - output, np.ones_like(output), 1.0
     else:
         said = fitted.target.meaning(output)
         pull = np.eye(len(coefficients))[y] - said
         sizes = np.maximum(said * (1.0 - said), 1e-3)
+        length = 1.0 - 1.0 / len(coefficients)  # the labels' outputs only count beside each other
     old = np.empty((1 + p, 1 + p))
     old[0, 0], old[0, 1:], old[1:, 0] = 1.0, fitted.center, fitted.center
     old[1:, 1:] = fitted.covariance + np.outer(fitted.center, fitted.center) + LEAST_CURVATURE * np.eye(p)
     change: FloatArray = np.empty_like(coefficients)
     for i, (own_pull, size) in enumerate(zip(pull.T, sizes.T, strict=True)):
-        curvature = n_before * float(np.average(size, weights=weight)) * old + (design.T * (weight * size)) @ design
-        change[i] = np.linalg.solve(curvature, design.T @ (weight * own_pull))
+        curvature = (
+            fitted.weight * float(np.average(size, weights=weight)) * old + (design.T * (weight * size)) @ design
+        )
+        change[i] = length * np.linalg.solve(curvature, design.T @ (weight * own_pull))
     return change
 
 
 def _counted(found: Fitted, before: Fitted, data: TrainingData) -> Fitted:
     """Return the model with the numbers of all rows so far."""
-    return replace(found, n_rows=data.n_rows, n_missing=data.n_missing, covariance=data.emp_cov)
+    return replace(found, n_rows=data.n_rows, weight=data.weight, n_missing=data.n_missing, covariance=data.emp_cov)
 
 
 def _with_old_measures(found: Fitted, before: Fitted, data: TrainingData) -> Fitted:

@@ -91,6 +91,8 @@ class Fitted:
         Missing values per column in the rows given to fit.
     n_rows : dict
         Rows given for ``training`` and ``validation``.
+    weight : float
+        Sum of the weights of all rows that it has learned from.
     covariance : ndarray of shape (n_features, n_features)
         Sample covariance of the scaled training rows.
     precision : ndarray of shape (n_features, n_features)
@@ -147,6 +149,7 @@ class Fitted:
     medians: FloatArray | None
     n_missing: IndexArray
     n_rows: dict[str, int]
+    weight: float
     covariance: Matrix
     precision: Matrix
     task_precision: Matrix

@@ -49,6 +49,7 @@ def to_document(model: BasePNN) -> tuple[Document, Tensors]:
         "logarithm": learns_logarithm(fitted.target),
         "n_features": fitted.n_features,
         "n_rows": fitted.n_rows,
+        "weight": fitted.weight,
         "scale": fitted.scale,
         "l1_penalty": fitted.l1_penalty,
         "spectral_bound": fitted.spectral_bound,

@@ -97,6 +97,7 @@ class _Reader:
             medians=medians,
             n_missing=n_missing,
             n_rows=n_rows,
+            weight=_number(document["weight"], "weight", above=0.0),
             **matrices,
             scale=_number(document["scale"], "scale", above=0.0),
             networks=self._networks(target.n_outputs, factory),

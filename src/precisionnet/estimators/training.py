@@ -347,6 +347,7 @@ class TrainingRun:
             encoder=data.encoder,
             n_missing=data.n_missing,
             n_rows=data.n_rows,
+            weight=data.weight,
             covariance=emp_cov,
             precision=trained.theta,
             task_precision=kept.theta_task.mean(axis=0),
