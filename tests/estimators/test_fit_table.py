@@ -282,3 +282,12 @@ def test_several_kinds_are_about_as_good_as_in_memory():
     assert 0.92 < ((low <= fresh["y"]) & (fresh["y"] <= high)).mean() < 0.99
     again = PNNRegressor(random_state=0).fit_table([table], "y", columns=columns, window_rows=1000)
     np.testing.assert_array_equal(again.predict(X), streamed.predict(X))  # whatever n_jobs is
+
+
+def test_one_group_leaves_nothing_out_and_nearly_one_is_refused(table):
+    options = {"target": "y", "columns": list("abcd"), "groups": "who", "window_rows": 200}
+    model = PNNRegressor(**FEW).fit_table([table.assign(who="all")], **options)
+    assert np.isnan(model.oob_mae_)
+    assert model.calibration_ is None
+    with pytest.raises(InputError, match="nearly all rows, .* 'who'"):
+        PNNRegressor(**FEW).fit_table([table.assign(who=np.maximum(table.index - 896, 0))], **options)

@@ -193,6 +193,8 @@ def _boost(terms: FloatArray, residual: FloatArray, weight: FloatArray, n_steps:
     kept = np.sort(np.argsort(-promise, kind="stable")[: min(TERMS, int(varies.sum()))])
     standard = (terms[:, kept] - mean[kept]) / scale[kept]
     path = np.zeros((n_steps + 1, len(kept)))
+    if not len(kept):  # rows that do not differ
+        return _Path(level, kept, mean[kept], scale[kept], path)
     log_spread = np.full(len(residual), level)
     for step in range(1, n_steps + 1):
         pull = share * (powered * np.exp(-POWER * log_spread) - 1.0)

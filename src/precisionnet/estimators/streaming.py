@@ -126,6 +126,7 @@ def prepare_table(
         dtype=settings.dtype,
         device=training_device(settings.device),
     )
+    windows.refuse_few_rows(n_folds, source.groups)
     in_order = np.argsort(found.sample.row, kind="stable")
     rows = found.sample.take(in_order)
     fold = dealer.folds(rows)

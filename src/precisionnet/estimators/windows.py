@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from precisionnet.datasets.row_source import RowBlock, RowSource
-from precisionnet.errors import InputError
+from precisionnet.errors import InputError, shown
 from precisionnet.estimators.rows import Scaler, fill
 from precisionnet.estimators.survey import Hashes, mixed, random_numbers
 from precisionnet.estimators.targets import Target
@@ -31,6 +31,8 @@ from precisionnet.types import FloatArray, IndexArray
 WINDOW_ROWS, WINDOW_NUMBERS = 2**15, 2**23
 """Rows of a window, and numbers in it at most."""
 FEWEST_WINDOW_ROWS = 64
+FEWEST_LEARNED = 8
+"""Rows of a window that networks learn from, at least."""
 MOST_WINDOWS = 64
 """Files that are written at once."""
 SPARE_DISK = 2**28
@@ -56,10 +58,12 @@ class FoldDealer:
     groups: Hashes | None = None
 
     def folds(self, rows: RowBlock) -> IndexArray:
-        """Return the fold of each row; rows of a group have the same one."""
+        """Return the fold of each row; rows of a group have the same one. Of a single group no row is left out: -1."""
         seed = self.seed + 1  # the fold has nothing to do with the window
         if rows.group is None:
             return _remainder(mixed(rows.row.astype(np.uint64), seed), self.n_folds)
+        if self.groups is not None and len(self.groups) < 2:
+            return np.full(len(rows), -1, dtype=np.intp)
         if self.groups is None:
             return _remainder(mixed(rows.group_hash, seed), self.n_folds)
         rank = np.argsort(np.argsort(mixed(self.groups, seed)))
@@ -80,6 +84,8 @@ class TableWindows:
         Number of files.
     device : torch.device
         Where the networks are.
+    counts : ndarray of int of shape (n_windows, n_folds + 1)
+        Rows of each window in each fold, and in the last column those that no fold leaves out.
     target : Target, optional
         How the target is learned.
     """
@@ -88,8 +94,27 @@ class TableWindows:
     kind: Any
     n_windows: int
     device: torch.device
+    counts: IndexArray
     target: Target | None = None
     _last: list[Any] = field(default_factory=list, repr=False)
+
+    def refuse_few_rows(self, n_folds: int, groups: str | None) -> None:
+        """Refuse folds that leave so much out that hardly a row of a window is left to learn from.
+
+        Parameters
+        ----------
+        n_folds : int
+            Folds that networks leave out: the first ones.
+        groups : str or None
+            Column of the groups.
+        """
+        fewest = int((self.counts.sum(axis=1, keepdims=True) - self.counts[:, :n_folds]).min())
+        if fewest < FEWEST_LEARNED:
+            raise InputError(
+                f"One fold holds nearly all rows{'' if groups is None else f', as the groups of {shown(groups)} are unequal'}: "
+                f"networks that leave it out would learn from {fewest} rows of a window, and need {FEWEST_LEARNED}. "
+                "Leave groups out, raise window_rows, or use fit."
+            )
 
     def learning(self, target: Target) -> TableWindows:
         """Return the windows with the target as networks learn it."""
@@ -187,7 +212,7 @@ def deal_windows(
     kind = np.dtype([("x", dtype, (len(source.columns),)), ("y", "f8"), ("weight", "f8"), ("fold", "i4")])
     shares = n_windows if n_rows // window_rows <= n_windows else n_rows / window_rows
     _refuse_full_disk(folder, kind.itemsize * min(n_rows, n_windows * n_rows / shares))
-    seen = 0
+    seen, counts = 0, np.zeros((n_windows, dealer.n_folds + 1), dtype=np.intp)
     try:
         with ExitStack() as stack:
             files = [stack.enter_context(_file(folder, i).open("wb")) for i in range(n_windows)]
@@ -199,7 +224,9 @@ def deal_windows(
                 rows["y"] = block.y if classes is None else np.searchsorted(classes, block.y)
                 rows["weight"], rows["fold"] = block.weight, dealer.folds(block)
                 for i, file in enumerate(files):
-                    file.write(rows[number == i].tobytes())
+                    here = rows[number == i]
+                    file.write(here.tobytes())
+                    np.add.at(counts[i], here["fold"], 1)
     except OSError as error:
         raise InputError(
             f"The rows to learn from cannot be kept in {str(folder.parent)!r} ({error.strerror or error}): set the "
@@ -210,7 +237,7 @@ def deal_windows(
             f"{source.pieces.name} had {n_rows} rows at first and {seen} the second time: leave it as it is while it "
             "is fitted, and pass batches that are the same every time."
         )
-    return TableWindows(folder, kind, n_windows, device)
+    return TableWindows(folder, kind, n_windows, device, counts)
 
 
 def scratch_folder() -> Any:
