@@ -12,7 +12,7 @@ import pytest
 from precisionnet import PNNClassifier, PNNRegressor, load
 from precisionnet.datasets.row_source import RowBlock, open_rows
 from precisionnet.errors import InputError, PrecisionNetWarning
-from precisionnet.estimators import streaming, survey, windows
+from precisionnet.estimators import forecast, streaming, survey, windows
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.windows import FoldDealer, deal_windows
 
@@ -217,6 +217,7 @@ def test_skewed_targets_are_learned_as_logarithms_only_where_all_rows_allow_it(t
         ({"validation_fraction": 0.2}, {}, "validation_fraction"),
         ({"missing": "indicator"}, {}, "missing='median'"),
         ({"warm_start": True}, {}, "partial_fit"),
+        ({"support": "sparse"}, {"window_rows": 200}, "use fit, or set support='dense'"),
         ({}, {"window_rows": 3}, "window_rows"),
         ({}, {"columns": "z"}, "no column 'z'"),
         ({}, {"target": 3}, "target must name"),
@@ -291,3 +292,13 @@ def test_one_group_leaves_nothing_out_and_nearly_one_is_refused(table):
     assert model.calibration_ is None
     with pytest.raises(InputError, match="nearly all rows, .* 'who'"):
         PNNRegressor(**FEW).fit_table([table.assign(who=np.maximum(table.index - 896, 0))], **options)
+
+
+@pytest.mark.filterwarnings("ignore:130 training rows")
+def test_many_columns_are_refused_where_fit_would_be_sparse(rng, monkeypatch):
+    wide = pd.DataFrame(rng.standard_normal((130, 1002))).rename(columns=str)
+    with pytest.raises(InputError, match="1,001 columns .* support='dense'"):
+        PNNRegressor().fit_table([wide], "0", window_rows=64)
+    monkeypatch.setattr(forecast, "free_memory", lambda: 1e6)
+    with pytest.raises(InputError, match="take fewer columns, or fewer members"):
+        PNNRegressor(support="dense").fit_table([wide], "0", window_rows=64)

@@ -137,7 +137,8 @@ def refuse_no_room(data: TrainingData, settings: Settings) -> None:
     coming, free = forecast(data, settings), free_memory()
     if coming.memory > free:
         need = f"A fit of {n:,} columns needs about {coming.memory / 1e9:.2g} GB and {free / 1e9:.2g} GB are free: "
-        if not data.sparse and settings.recipe == "standard" and settings.method in ("joint", "glasso"):
+        able = data.whole is None and settings.recipe == "standard" and settings.method in ("joint", "glasso")
+        if not data.sparse and able:
             raise InputError(f"{need}set support='sparse', or take fewer columns.")
         if data.sparse and coming.n_edges > 2 * n:
             raise InputError(f"{need}raise l1_scale to about {_enough_scale(data):g}, or take fewer columns.")

@@ -90,8 +90,6 @@ def prepare_table(
     TrainingData
         Its ``training`` is a sample; ``whole`` knows the rest.
     """
-    if settings.support == "sparse":
-        raise InputError("support='sparse' needs all rows at once, and these are read piece by piece: leave it out.")
     rng = check_random_state(random_state)
     seed = int(rng.randint(2**31 - 1))
     found = survey(source, min(SAMPLE_ROWS, window_rows), seed, settings.missing)

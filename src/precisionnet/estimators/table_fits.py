@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from precisionnet.errors import refuse_all
+from precisionnet.errors import InputError, refuse_all
 from precisionnet.estimators.checks import Rows
 from precisionnet.estimators.fitted import Fitted
+from precisionnet.estimators.forecast import refuse_no_room
 from precisionnet.estimators.preparation import TrainingData
 from precisionnet.estimators.training import train
 from precisionnet.joint import Callback
@@ -117,9 +118,15 @@ class TableFits:
         small = small_table(rows, 2 * size)
         if small is not None:
             return self.fit(**small)
+        if settings.on_sparse_support(len(rows.columns), own_network=self.network is not None):
+            raise InputError(
+                f"A fit of {len(rows.columns):,} columns keeps its matrices on a sparse support, which needs all rows "
+                "at once, and these are read piece by piece: use fit, or set support='dense'."
+            )
         with scratch_folder() as folder:
             with limited_threads(1):
                 data = prepare_table(rows, settings, Path(folder), size, self.random_state)
+                refuse_no_room(data, settings)
             self._fitted = train(data, settings, network=self.network, callbacks=callbacks, n_jobs=self.n_jobs)
         return self
 
