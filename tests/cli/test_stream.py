@@ -52,6 +52,15 @@ def test_a_folder_is_fitted_and_predicted_piece_by_piece(precisionnet, folder, r
         assert (said["lower"] < said["upper"]).all()
     done = precisionnet("predict", out, folder)
     assert done.out.count("\n") == 501
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    rows[:0].to_parquet(empty / "1.parquet")
+    for file in (tmp_path / "said.csv", tmp_path / "said.parquet"):
+        before = file.read_bytes()
+        done = precisionnet("predict", out, empty, "--output", file)
+        assert done.code == 2
+        assert "has no rows" in done.sentence
+        assert file.read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,8 @@ def run_predict_stream(asked: PredictRequest) -> None:
             append(frame)
             sample.add(X, n_rows)
             n_rows += len(X)
-    if not n_rows:
-        raise InputError(f"Table {asked.tables[0]!r} has no rows: pass one that has.")
+        if not n_rows:  # said here, so that an earlier file stays
+            raise InputError(f"Table {asked.tables[0]!r} has no rows: pass one that has.")
     shift = compare_rows(model, sample.rows)
     if shift.shifted:
         said = "" if n_rows <= COMPARED else f"Of {COMPARED:,} rows drawn at random: "
