@@ -81,6 +81,15 @@ def test_linear_networks_end_where_all_rows_would_have_brought_them():
     design = np.column_stack([np.ones(300), X])
     best = design @ np.linalg.lstsq(design, y, rcond=None)[0]
     assert np.abs(model.predict(X) - best).max() < 0.02
+    known = model.oob_folds_ >= 0
+    assert known.all()
+    assert len(model.oob_row_ids_) == 100  # those of the last call
+    assert model.oob_mae_ == pytest.approx(np.abs(model.oob_prediction_ - y[200:]).mean())
+    before = model.calibration_.residual
+    model.partial_fit(X + 1.0, y + 3.0 * rng.standard_normal(300))  # rows enough to measure anew
+    assert len(model.calibration_.residual) == 300 > len(before)
+    assert model.oob_mae_ > 1.0
+    assert model.l1_penalty_ == pytest.approx(np.sqrt(np.log(4) / 600))
 
 
 def test_classes_are_named_in_the_first_call():

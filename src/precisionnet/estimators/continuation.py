@@ -35,6 +35,7 @@ from precisionnet.estimators.combination import ALL_ROWS
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.networks import NetworkFactory
+from precisionnet.estimators.out_of_fold import finished
 from precisionnet.estimators.preparation import TrainingData, WholeTable, prepare
 from precisionnet.estimators.rows import FEWEST_FOLDS, left_out_rows
 from precisionnet.estimators.targets import NumberTarget, learns_logarithm
@@ -105,7 +106,8 @@ def go_on(
     )
     cache = GlassoCache()
     with limited_threads(1):
-        start = start_of(settings.method, GraphTerms.of(settings, data.emp_cov, data.weight), cache)
+        graph = GraphTerms.of(settings, data.emp_cov, data.weight)
+        start = start_of(settings.method, graph, cache)
         linear = _solved_on(fitted, data)
         if {kind.name for kind in SEVERAL if kind.linear} >= set(fitted.member_kinds):  # nothing to train
             moved = replace(
@@ -114,8 +116,15 @@ def go_on(
                 precision=start.theta,
                 task_precision=start.theta_task,
                 member_matrices=np.repeat(start.theta_task[None], len(linear), axis=0),
+                scale=start.norm if settings.scale_shift else 1.0,
+                l1_penalty=graph.l1_penalty,
+                spectral_bound=graph.spectral_bound,
+                center=data.scaler.transform(data.mean),
+                folds=data.whole.folds,
+                rows_hash=data.training.hash(),
             )
-            return _with_old_measures(moved, fitted, data)
+            found = finished(moved, data, weights_before=fitted.kind_weights, n_jobs=n_jobs)
+            return _measured(found, fitted, data)
     # Networks see their matrix divided by the norm of the start, which the new rows have changed.
     ratio = float(np.linalg.norm(start.theta_task, 2)) / fitted.scale if settings.scale_shift else 1.0
     before = replace(fitted, member_matrices=fitted.member_matrices * ratio)
@@ -140,7 +149,7 @@ def go_on(
         while not run.trainer.done:
             run.trainer.advance()
         found = replace(run.finish(), settings=settings)
-    return _with_old_measures(found, fitted, data) if len(data.training) < FEW else _counted(found, fitted, data)
+    return _measured(found, fitted, data)
 
 
 class _Continuation(TrainingRun):
@@ -253,13 +262,12 @@ def _step(coefficients: FloatArray, x: FloatArray, y: FloatArray, weight: FloatA
     return change
 
 
-def _counted(found: Fitted, before: Fitted, data: TrainingData) -> Fitted:
-    """Return the model with the numbers of all rows so far."""
-    return replace(found, n_rows=data.n_rows, weight=data.weight, n_missing=data.n_missing, covariance=data.emp_cov)
+def _measured(found: Fitted, before: Fitted, data: TrainingData) -> Fitted:
+    """Return the model with the numbers of all rows so far, and what was measured before where few rows are new."""
+    counted = replace(found, n_rows=data.n_rows, weight=data.weight, n_missing=data.n_missing, covariance=data.emp_cov)
 
-
-def _with_old_measures(found: Fitted, before: Fitted, data: TrainingData) -> Fitted:
-    """Return the model with what the model before it had measured: the new rows are too few."""
+    if len(data.training) >= FEW:
+        return counted
     calibration: Calibration | None = before.calibration
     if calibration is not None:
         low, high = calibration.limits
@@ -271,8 +279,7 @@ def _with_old_measures(found: Fitted, before: Fitted, data: TrainingData) -> Fit
         low, high = float(data.targets.min()), float(data.targets.max())
         reference = replace(reference, target_range=(low, high))
     return replace(
-        _counted(found, before, data),
-        center=data.scaler.transform(data.mean),
+        counted,
         calibration=calibration,
         reference=reference,
         task_nodes=before.task_nodes,

@@ -15,13 +15,12 @@ import torch
 from torch import nn
 
 from precisionnet.errors import InputError, PrecisionNetWarning
-from precisionnet.estimators.combination import ALL_ROWS, kept_members, weights_by_fold
-from precisionnet.estimators.explanation import AROUND, TaskEffects, task_effects
+from precisionnet.estimators.combination import ALL_ROWS
+from precisionnet.estimators.explanation import TaskEffects, task_effects
 from precisionnet.estimators.fitted import Fitted, OutOfFold, training_device
-from precisionnet.estimators.intervals import calibrate
 from precisionnet.estimators.networks import NetworkFactory, linear_members, new_network
+from precisionnet.estimators.out_of_fold import finished
 from precisionnet.estimators.preparation import TrainingData, learned_target
-from precisionnet.estimators.reference import reference_of
 from precisionnet.estimators.rows import FEWEST_FOLDS, Table, left_out_rows
 from precisionnet.estimators.targets import NumberTarget, learns_logarithm
 from precisionnet.joint.algorithm1 import Algorithm1, Schedule
@@ -189,12 +188,14 @@ class TrainingRun:
 
     def finish(self) -> Fitted:
         """Return the model (of several targets, the first one's) at its best epoch so far."""
-        data = self._data
         with limited_threads(self.n_threads):
-            fitted = self._weighed(self._model(0))
-            effects = task_effects(fitted, data.training.X, data.training.weight, around=AROUND)
-            reference = reference_of(data)
-            return replace(fitted, task_nodes=effects.nodes, task_graph=effects.edges, reference=reference)
+            return finished(
+                self._model(0),
+                self._data,
+                same_rows=self._same_rows,
+                weights_before=self._weights_before,
+                n_jobs=self._n_jobs,
+            )
 
     def effects(self) -> list[TaskEffects]:
         """Return what each target's model rests on, without the rest of what makes a model."""
@@ -376,61 +377,6 @@ class TrainingRun:
     def _linear(self, data: TrainingData, kind: Kind) -> list[nn.Module]:
         rows, x = data.training, data.scaler.transform(data.training.X)
         return linear_members(x, rows.y, rows.weight, self._folds, data.target, lasso=kind is LASSO)
-
-    def _weighed(self, fitted: Fitted) -> Fitted:
-        """Weigh the kinds by what they lose on rows that they left out, drop those that do not help, keep the errors.
-
-        The prediction of a row out of fold has weights that come from the other folds.
-        """
-        data, target = self._data, self._data.target
-        rows, fold, outputs = self._unseen(fitted)
-        y = target.tensor(rows.y)
-        weights, *elsewhere = weights_by_fold(outputs, y, rows.weight, fold, target.task_loss, self._n_jobs)
-        if self._settings.readout == "several" and self._weights_before:
-            kinds = dict.fromkeys(fitted.member_kinds)
-            weights = np.array([self._weights_before.get(kind, 0.0) for kind in kinds])
-            elsewhere = [weights] * len(elsewhere)
-        fold_weights = np.tile(weights, (max(len(self._folds), 1), 1))
-        output = np.empty(outputs.shape[1:])
-        for one, found in zip(np.unique(fold), elsewhere, strict=True):
-            here = fold == one
-            fold_weights[one] = found
-            output[here] = np.tensordot(found, outputs[:, here], axes=1)
-        if self._settings.readout == "several":  # else members are alike, and count alike
-            fitted = kept_members(fitted, weights, fold_weights)
-        meaning, calibration = target.meaning(output), None
-        if isinstance(target, NumberTarget) and len(rows):
-            targets = np.concatenate([data.targets, rows.y])
-            n_folds = max(len(self._folds), 1)
-            calibration = calibrate(fold, rows.y, meaning, rows.weight, rows.X, n_folds, targets)
-        known = np.full((data.places.max() + 2, *meaning.shape[1:]), np.nan)  # the last one is for a place of -1
-        known_fold: IndexArray = np.full(len(known), ALL_ROWS, dtype=np.intp)
-        left_out = any(map(len, self._folds)) and self._same_rows
-        if left_out:
-            known[rows.place], known_fold[rows.place] = meaning, fold
-        judged = slice(None if left_out else 0)
-        errors = target.errors_out_of_bag(output[judged], rows.y[judged], rows.weight[judged])
-        predicted = OutOfFold(data.row_ids, known[data.places], known_fold[data.places], errors)
-        return replace(fitted, out_of_fold=predicted, calibration=calibration)
-
-    def _unseen(self, fitted: Fitted) -> tuple[Table, IndexArray, FloatArray]:
-        """Return rows that networks left out, their folds, and these networks' outputs, (kinds, rows, outputs)."""
-        data = self._data
-        no_rows: IndexArray = np.array([], dtype=np.intp)
-        if any(map(len, self._folds)) and self._same_rows:
-            rows = data.training.take(np.concatenate(self._folds))
-            fold = np.repeat(np.arange(len(self._folds)), [len(one) for one in self._folds])
-        else:  # what a single network was validated on; no rows where it was not, or where all were learned from before
-            use_validation = data.validation is not None and self._same_rows and not any(map(len, self._folds))
-            rows = data.validation if use_validation and data.validation is not None else data.training.take(no_rows)
-            fold = np.zeros(len(rows), dtype=np.intp)
-        members = [np.flatnonzero(fitted.member_folds == one) for one in range(int(fitted.member_folds.max()) + 1)]
-        outputs = np.empty((len(members[0]), len(rows), data.target.n_outputs))
-        for one in np.unique(fold):
-            here = fold == one
-            found = fitted.outputs(rows.X[here], lambda output: output.swapaxes(0, 1), members[one])
-            outputs[:, here] = found.swapaxes(0, 1)
-        return rows, fold, outputs
 
 
 def _refuse_other_rows(targets: Sequence[TrainingData], settings: Settings, resume: Fitted | None) -> None:

@@ -110,8 +110,9 @@ class TableWindows:
         """
         fewest = int((self.counts.sum(axis=1, keepdims=True) - self.counts[:, :n_folds]).min())
         if fewest < FEWEST_LEARNED:
+            why = "" if groups is None else f", as the groups of {shown(groups)} are unequal"
             raise InputError(
-                f"One fold holds nearly all rows{'' if groups is None else f', as the groups of {shown(groups)} are unequal'}: "
+                f"One fold holds nearly all rows{why}: "
                 f"networks that leave it out would learn from {fewest} rows of a window, and need {FEWEST_LEARNED}. "
                 "Leave groups out, raise window_rows, or use fit."
             )
