@@ -75,7 +75,25 @@ def test_groups_have_one_hash_whatever_their_type():
 
     np.testing.assert_array_equal(hashes([1, 2, 1]), hashes([1.0, 2.0, 1.0]))
     np.testing.assert_array_equal(hashes(["x", "y", "x"]), hashes(pd.Categorical(["x", "y", "x"])))
+    np.testing.assert_array_equal(hashes([1, 2, 1]), hashes(["1", "2.0", "1"]))
     assert len(set(hashes(["x", "y", "z"]))) == 3
+
+
+def test_labels_of_a_csv_are_those_of_parquet(table, tmp_path):
+    coded = table.assign(y=np.arange(700) % 2, who=np.arange(700) // 4)
+    coded.to_csv(tmp_path / "t.csv", index=False)
+    coded.to_parquet(tmp_path / "t.parquet")
+    for source in (tmp_path / "t.csv", tmp_path / "t.parquet"):
+        block = next(open_rows(source, "y", "classification", columns=list("abc"), groups="who").blocks())
+        assert (block.y.dtype.kind, block.group.dtype.kind) == ("i", "i")
+        np.testing.assert_array_equal(block.y, coded["y"][:256])
+
+
+def test_labels_that_change_their_kind_are_refused(table):
+    numbered = table.assign(who=np.arange(700) // 4)
+    for batches in ([numbered, table], [table, numbered]):
+        with pytest.raises(InputError, match="Batch 2 .* changes midway: column 'who'"):
+            read(batches, groups="who")
 
 
 def test_a_source_that_cannot_start_anew_is_refused(table):

@@ -54,7 +54,7 @@ class Pieces:
     lazy_parts: tuple[Any, ...] = ()
 
 
-def find_pieces(source: Any, labels: tuple[str, ...] = ()) -> Pieces:
+def find_pieces(source: Any, labels: tuple[str, ...] = (), codes: tuple[str, ...] = ()) -> Pieces:
     """Return the pieces of whatever was given as a table.
 
     Parameters
@@ -63,6 +63,9 @@ def find_pieces(source: Any, labels: tuple[str, ...] = ()) -> Pieces:
         The table.
     labels : tuple of str, default=()
         Columns of a text file that are read as text; all others are numbers.
+    codes : tuple of str, default=()
+        Columns of a text file that are labels, too, but are read as numbers where they begin with numbers: whole ones
+        become integers, as they are in parquet.
 
     Returns
     -------
@@ -70,7 +73,7 @@ def find_pieces(source: Any, labels: tuple[str, ...] = ()) -> Pieces:
         To be read as often as wanted.
     """
     if isinstance(source, str | Path):
-        return _of_path(Path(source), labels)
+        return _of_path(Path(source), labels, codes)
     if isinstance(source, arrow_dataset.Dataset):
         return _of_dataset(source, "The dataset")
     if type(source).__module__.startswith("dask.") and hasattr(source, "to_delayed"):
@@ -82,7 +85,7 @@ def find_pieces(source: Any, labels: tuple[str, ...] = ()) -> Pieces:
     return _of_batches(source)
 
 
-def _of_path(path: Path, labels: tuple[str, ...]) -> Pieces:
+def _of_path(path: Path, labels: tuple[str, ...], codes: tuple[str, ...]) -> Pieces:
     name, ending = f"Table {str(path)!r}", path.suffix.lower()
     if path.is_dir():
         pattern = f"{glob.escape(str(path))}/**/*"
@@ -96,23 +99,34 @@ def _of_path(path: Path, labels: tuple[str, ...]) -> Pieces:
         with _readable(name):
             return _of_dataset(arrow_dataset.dataset(path, format="parquet"), name)
     if ending in DELIMITED:
-        return _of_text(path, name, labels)
+        return _of_text(path, name, labels, codes)
     raise InputError(
         f"{name} has the ending {path.suffix!r}, which is not read piece by piece: save it as .parquet or .csv."
     )
 
 
-def _of_text(path: Path, name: str, labels: tuple[str, ...]) -> Pieces:
+def _of_text(path: Path, name: str, labels: tuple[str, ...], codes: tuple[str, ...]) -> Pieces:
     opened = CsvSource.open(path, find_delimiter(path), ".")
     text = opened.text_columns(range(len(opened.names)), n_blocks=1)
     kinds = [pa.string() if one in labels or i in text else pa.float64() for i, one in enumerate(opened.names)]
 
     def read(columns: list[str]) -> Iterator[tuple[str, Any]]:
         places = [opened.names.index(one) for one in columns]
+        whole = {i for i, place in enumerate(places) if columns[i] in codes and kinds[place] == pa.float64()}
         try:
             with _readable(name):
-                for batch in opened.batches({place: kinds[place] for place in places}):
-                    yield name, pa.RecordBatch.from_arrays(batch.columns, names=columns)
+                for number, batch in enumerate(opened.batches({place: kinds[place] for place in places})):
+                    arrays = list(batch.columns)
+                    if not number:
+                        whole = {i for i in whole if _all_whole(arrays[i])}
+                    for i in whole:
+                        if not _all_whole(arrays[i]):
+                            raise InputError(
+                                f"{name} changes midway: column {shown(columns[i])} holds whole numbers at first and "
+                                "others further down; correct it, or leave it out."
+                            )
+                        arrays[i] = arrays[i].cast(pa.int64())
+                    yield name, pa.RecordBatch.from_arrays(arrays, names=columns)
         except NotANumber as error:
             raise InputError(
                 f"{name} changes midway: column {shown(opened.names[error.position])} holds numbers at first and text "
@@ -120,6 +134,11 @@ def _of_text(path: Path, name: str, labels: tuple[str, ...]) -> Pieces:
             ) from error
 
     return Pieces(name, pa.schema(list(zip(opened.names, kinds, strict=True))), read)
+
+
+def _all_whole(column: Any) -> bool:
+    numbers = column.drop_null().to_numpy(zero_copy_only=False)
+    return bool(((numbers % 1 == 0) & (abs(numbers) < 2**53)).all())
 
 
 def _of_dataset(dataset: Any, name: str) -> Pieces:

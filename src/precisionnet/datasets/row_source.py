@@ -61,10 +61,14 @@ class RowBlock:
 
     @property
     def group_hash(self) -> Any:
-        """A hash of each label, uint64: the same for 1 and 1.0."""
+        """A hash of each label, uint64: the same for 1, 1.0 and the text 1."""
         labels = self.group
-        plain = labels.astype(np.float64) if labels.dtype.kind in "biuf" else labels.astype(str).astype(object)
-        return pd.util.hash_array(plain, categorize=False)
+        if labels.dtype.kind in "biuf":
+            return pd.util.hash_array(labels.astype(np.float64), categorize=False)
+        text = labels.astype(str).astype(object)
+        numbers = pd.to_numeric(pd.Series(text), errors="coerce").to_numpy(dtype=np.float64)
+        hashes = pd.util.hash_array(text, categorize=False)
+        return np.where(np.isnan(numbers), hashes, pd.util.hash_array(numbers, categorize=False))
 
     def take(self, index: Any) -> RowBlock:
         """The rows at ``index``."""
@@ -149,6 +153,16 @@ class RowSource:
         if n_waiting:
             yield _joined(waiting)
 
+    def _refuse_other_kind(self, piece: Any, name: str, where: str) -> None:
+        """Labels are numbers everywhere, or nowhere: 1 and "1" would be two."""
+        at_first, here = _of_numbers(self.pieces.schema, name), _holds_numbers(piece, name)
+        if len(piece) and at_first != here:
+            kinds = [("no numbers", "numbers")[one] for one in (at_first, here)]
+            raise InputError(
+                f"{where} changes midway: column {shown(name)} holds {kinds[0]} at first and {kinds[1]} there; bring "
+                "all to the same types."
+            )
+
     def _block(self, where: str, piece: Any, first: int) -> RowBlock:
         """Return the rows of a piece, those without weight included."""
         names = list(piece.schema.names) if isinstance(piece, pa.RecordBatch) else [str(one) for one in piece.columns]
@@ -158,6 +172,8 @@ class RowSource:
         if lost or new:
             said = f"has no column {some(lost)}" if lost else f"has a new column {some(new)}"
             raise InputError(f"{where} {said}: all must have the columns of the first ({some(known)}).")
+        for name in {self.groups, self.target if self.task == "classification" else None} - {None}:
+            self._refuse_other_kind(piece, str(name), where)
         X = np.column_stack([_numbers(piece, name, where) for name in self.columns])
         if self.task == "regression":
             y = _numbers(piece, self.target, where)
@@ -221,7 +237,7 @@ def open_rows(
             raise InputError(f"{option} must name a column of the table, got {shown(name)}.")
     beside = [name for name in (target, groups, sample_weight) if name is not None]
     labels = tuple(name for name in (groups, target if task == "classification" else None) if name is not None)
-    pieces = find_pieces(source, labels)
+    pieces = find_pieces(source, codes=labels)
     names = pieces.schema.names
     chosen = check_names("columns", columns)
     asked = [("columns", name) for name in chosen or ()]
@@ -271,6 +287,11 @@ def _of_numbers(schema: pa.Schema, name: str) -> bool:
     return is_number(kind) or pa.types.is_null(kind)
 
 
+def _holds_numbers(piece: Any, name: str) -> bool:
+    of_frame = isinstance(piece, pd.DataFrame)
+    return frame_kind(piece[name].dtype) == pa.float64() if of_frame else _of_numbers(piece.schema, name)
+
+
 def _joined(blocks: list[RowBlock]) -> RowBlock:
     """One block of several, without rows that have no weight."""
     group = None if blocks[0].group is None else np.concatenate([one.group for one in blocks])
@@ -280,9 +301,7 @@ def _joined(blocks: list[RowBlock]) -> RowBlock:
 
 
 def _numbers(piece: Any, name: str, where: str) -> FloatArray:
-    of_frame = isinstance(piece, pd.DataFrame)
-    fine = frame_kind(piece[name].dtype) == pa.float64() if of_frame else _of_numbers(piece.schema, name)
-    if not fine:
+    if not _holds_numbers(piece, name):
         raise InputError(
             f"{where} changes midway: column {shown(name)} holds no numbers there; bring all to the same types."
         )

@@ -88,8 +88,11 @@ class PNNClassifier(ClassifierMixin, BasePNN):  # type: ignore[misc]
         Moments of all rows so far are merged, and the graph is that of all of them. The networks take steps on the new
         rows, the fewer and shorter the more rows there were before, in the units of the first call: its rows should be
         like the later ones, and as many as possible. Out-of-fold predictions and errors are then those of the new rows
-        alone, each by networks that have not seen it; a row that is given twice would be known to them. With fewer
-        than 200 new rows the calibration of intervals stays as it was. A call that fails leaves the model as it was.
+        alone, each by networks that have not seen it; a row that is given twice would be known to them. Folds
+        are dealt anew in every call, so that the same holds for further rows of a group: ``groups`` keeps rows of one
+        call together, and all rows of a group belong into one call where errors are to be those of new groups. With
+        fewer than 200 new rows the calibration of intervals, the distances of training rows and what the prediction
+        rests on stay as they were. A call that fails leaves the model as it was.
 
         Parameters
         ----------

@@ -12,8 +12,9 @@ label by label, with the old rows' curvature taken from the new ones' probabilit
 apart K / (K - 1) times too far, so that the step is (K - 1) / K of that: of two classes it is Newton's own.
 
 Every new row is left out by the networks of one fold, which have not seen it before: its out-of-fold prediction is as
-honest as in ``fit``. Those of earlier rows are given up. The weights of kinds stay. Where the new rows are few, so do
-the calibration of intervals, the distances of training rows and what the prediction rests on.
+honest as in ``fit``, unless its group had rows in an earlier call, as folds are dealt anew. Those of earlier rows are
+given up. The weights of kinds stay. Where the new rows are few, so do the calibration of intervals, the distances of
+training rows and what the prediction rests on.
 """
 
 from __future__ import annotations
