@@ -40,6 +40,7 @@ def test_a_folder_is_fitted_and_predicted_piece_by_piece(precisionnet, folder, r
     assert len(table) == 100
     np.testing.assert_allclose(table["true"], rows["y"].to_numpy()[table["row"]])
     assert "<!doctype html>" in (out / "report.html").read_text(encoding="utf-8")
+    assert "precisionnet explain" not in (out / "report.html").read_text(encoding="utf-8")  # which reads no folder
     model = load(out / "model")
     assert model.n_rows_["training"] == 500
     for ending in ("csv", "parquet"):
@@ -69,6 +70,9 @@ def test_a_folder_is_fitted_and_predicted_piece_by_piece(precisionnet, folder, r
         (["--target", "y"], "--drop who"),
         (["--target", "z"], "'z' is no column"),
         (["--target", "y", "--folds", 3, "--site", "who"], "2 things stand in the way"),
+        (["--target", "y", "--id", "who", "--format", "freesurfer"], "2 things stand in the way"),
+        (["--target", "y", "--drop", "who", "--regions", "dkt62"], "--regions cannot be had"),
+        (["--target", "y", "--drop", "who", "--duplicates", "first"], "--duplicates cannot be had"),
         (["--target", "y", "--drop", "who", "--recipe", "paper"], "--recipe standard"),
         (["--target", "y", "--drop", "who", "--task", "classification"], "decimals"),
     ],

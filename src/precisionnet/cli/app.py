@@ -134,10 +134,12 @@ def fit(
         whole = {"--site": site, "--folds": folds, "--hold-out": hold_out, "--time": time, "--covariate": covariate}
         whole |= {"--measures": measures, "--complete-rows": complete_rows, "--strict": strict}
         whole |= {"--scheduler": scheduler}  # whose workers cannot read files of this machine
+        whole |= {"--id": id_column is not None and id_column != person, "--regions": regions != "all"}
+        whole |= {"--format": format not in ("auto", "table"), "--duplicates": duplicates not in ("auto", "keep")}
         refuse_for_stream(tables, whole)
         from precisionnet.cli.fit_stream import StreamRequest, run_fit_stream
 
-        dropped = (*(drop or []), *([] if id_column is None or id_column == person else [id_column]))
+        dropped = tuple(drop or ())
         run_fit_stream(StreamRequest(tables[0], target, task, person, dropped, Path(out), seed, parameters, open_it))
         return
     beside, inputs = (hold_out, time), covariate or []

@@ -88,7 +88,8 @@ def run_fit_stream(asked: StreamRequest) -> None:
             data = data.take(np.flatnonzero(model.oob_folds_ >= 0))
             model.save(folder / MODEL_FOLDER)
             write_table(tested_rows(result, data), folder / PREDICTIONS)
-            explain = explain_command(asked.out, [asked.table], None, person)
+            is_file = Path(asked.table).is_file()  # explain reads no folders
+            explain = explain_command(asked.out, [asked.table], None, person) if is_file else ""
             write_page(result, data, (), Path(asked.table).name, explain, folder, asked.out)
     except KeyboardInterrupt:
         console.note("Stopped; nothing was written.")
@@ -108,7 +109,7 @@ def _columns(asked: StreamRequest) -> tuple[str, str | None, list[str]]:
     named = {"--target": asked.target, "--person": asked.person}
     wrong = [
         f"{option} {shown(name)} is no column of {asked.table!r}{did_you_mean(name, names)}: it has {some(names)}."
-        for option, name in [*named.items(), *(("--drop or --id", name) for name in asked.dropped)]
+        for option, name in [*named.items(), *(("--drop", name) for name in asked.dropped)]
         if name is not None and find(name, names) is None
     ]
     refuse_all(wrong)
@@ -154,12 +155,11 @@ def _sampled_rows(rows: RowSource, model: Any) -> Dataset:
         here = block.take(np.isin(block.row, wanted))
         if len(here):
             frame = pd.DataFrame(here.X, columns=list(rows.columns), index=here.row)
-            found.append(
-                frame.assign(**{rows.target: here.y, "person": here.row if here.group is None else here.group})
-            )
+            beside = {rows.target: here.y} | ({} if rows.groups is None else {rows.groups: here.group})
+            found.append(frame.assign(**beside))
     table = pd.concat(found).loc[wanted]
     table.index.name = "row"
     middle = None if model.medians_ is None else pd.Series(model.medians_, index=list(rows.columns))
     X = table[list(rows.columns)] if middle is None else table[list(rows.columns)].fillna(middle)
-    people = None if rows.groups is None else table["person"].rename(rows.groups)
+    people = None if rows.groups is None else table[rows.groups]
     return Dataset(X, table[rows.target], groups=people)
