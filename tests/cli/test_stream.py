@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from precisionnet import load
-from precisionnet.cli import stream_rule
+from precisionnet.cli import fit_stream, stream_rule
+from precisionnet.datasets.row_source import open_rows
 from precisionnet.estimators import windows
 
 
@@ -96,3 +99,11 @@ def test_a_file_that_would_fill_the_memory_is_huge(folder, monkeypatch, precisio
     done = precisionnet("fit", file, file, "--target", "y", "--out", tmp_path / "out")
     assert done.code == 2
     assert "join the tables beforehand" in done.sentence
+
+
+def test_a_feature_may_be_called_person(rows):
+    named = rows.rename(columns={"a": "person"})
+    source = open_rows([named], "y", "regression", columns=["person", "b"], groups="who")
+    data = fit_stream._sampled_rows(source, SimpleNamespace(oob_row_ids_=np.array([3, 7]), medians_=None))
+    assert data.X["person"].tolist() == rows["a"][[3, 7]].tolist()
+    assert data.groups.tolist() == ["p3", "p7"]

@@ -302,3 +302,23 @@ def test_many_columns_are_refused_where_fit_would_be_sparse(rng, monkeypatch):
     monkeypatch.setattr(forecast, "free_memory", lambda: 1e6)
     with pytest.raises(InputError, match="take fewer columns, or fewer members"):
         PNNRegressor(support="dense").fit_table([wide], "0", window_rows=64)
+
+
+def test_rows_of_a_small_table_keep_their_numbers(table):
+    few = table[:150].assign(times=np.arange(150) % 3)
+    model = PNNRegressor(**FEW).fit_table([few], "y", columns=list("abcd"), sample_weight="times", window_rows=200)
+    np.testing.assert_array_equal(model.oob_row_ids_, np.flatnonzero(few["times"] > 0))
+
+
+def test_a_source_that_fails_is_no_full_disk(table):
+    class Broken:
+        passes = 0
+
+        def __iter__(self):
+            self.passes += 1
+            yield table
+            if self.passes == 4:  # after the names, the size and the survey
+                raise OSError("the network is down")
+
+    with pytest.raises(OSError, match="the network is down"):
+        PNNRegressor(**FEW).fit_table(Broken(), "y", columns=list("abcd"), window_rows=200)

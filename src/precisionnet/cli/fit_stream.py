@@ -67,7 +67,7 @@ def run_fit_stream(asked: StreamRequest) -> None:
     task = _task(asked.table, target, asked.task)
     settings = settings_of(parameters, task, name_of=option_name)
     rows = open_rows(asked.table, target, task, columns=columns, groups=person)
-    console.note(f"{asked.table} is read piece by piece, twice before the training begins.")
+    console.note(f"{asked.table} is read piece by piece, two or three times before the training begins.")
     try:
         with whole_folder(asked.out, is_ours=is_fit_output) as folder:
             with epochs(settings.n_epochs) as bar, warnings.catch_warnings(record=True) as caught:

@@ -1,9 +1,10 @@
 """A fit to more rows than memory holds.
 
 ``fit_table`` goes over the table twice. The first pass finds the moments of all rows, exactly, what the target is, and
-a uniform sample of rows (``survey``). The second deals rows into windows on disk (``windows``). Training then is that
-of ``fit``, with another window of rows in every epoch. The sample takes the place of the table in what needs left-out
-rows: the epoch that is kept, the weights of kinds, the linear networks, out-of-fold predictions and intervals.
+a uniform sample of rows (``survey``); where values are missing it is repeated with the sample's medians in their place.
+The second deals rows into windows on disk (``windows``). Training then is that of ``fit``, with another window of rows
+in every epoch. The sample takes the place of the table in what needs left-out rows: the epoch that is kept, the weights
+of kinds, the linear networks, out-of-fold predictions and intervals.
 
 How this differs from ``fit`` (``docs/decisions/0021-rows-without-end.md``): rows are neither sorted nor merged, so that
 their order matters, and two copies of a row may be in different folds unless ``groups`` keeps them together; folds are
@@ -19,7 +20,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_random_state
 
-from precisionnet.datasets.row_source import RowSource
+from precisionnet.datasets.row_source import PARTS, RowSource
 from precisionnet.errors import InputError, shown
 from precisionnet.estimators.checks import MIN_ROWS, refuse_empty_columns, refuse_no_logarithm
 from precisionnet.estimators.fitted import training_device
@@ -57,11 +58,11 @@ def small_table(source: RowSource, most: int) -> dict[str, Any] | None:
             return None
     if not n_rows:
         raise InputError(f"{source.pieces.name} has no rows with weight: pass one that has.")
-    joined = {part: np.concatenate([getattr(one, part) for one in blocks]) for part in ("X", "y", "weight")}
+    joined = {part: np.concatenate([getattr(one, part) for one in blocks]) for part in PARTS}
     groups = None if source.groups is None else np.concatenate([one.group for one in blocks])
     return {
-        "X": pd.DataFrame(joined["X"], columns=list(source.columns)),
-        "y": pd.Series(joined["y"], name=source.target),
+        "X": pd.DataFrame(joined["X"], columns=list(source.columns), index=joined["row"]),
+        "y": pd.Series(joined["y"], name=source.target, index=joined["row"]),
         "sample_weight": None if source.sample_weight is None else joined["weight"],
         "groups": groups,
     }

@@ -61,7 +61,8 @@ class TableFits:
         """Learn from a table that need not fit into memory.
 
         The table is gone over twice: for the moments of all rows, and to deal them at random into windows, which are
-        kept in a folder for temporary files. Each epoch learns from one window, so that time, memory and disk do not
+        kept in a folder for temporary files; once more where values are missing, which get the medians of a sample.
+        Each epoch learns from one window, so that time, memory and disk do not
         grow with the table beyond a few million rows. A table of fewer than two windows is fitted by ``fit``. In a
         larger one the order of the rows matters, and equal rows are not merged (``docs/large.md``).
 

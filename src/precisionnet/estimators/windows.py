@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -214,25 +215,21 @@ def deal_windows(
     shares = n_windows if n_rows // window_rows <= n_windows else n_rows / window_rows
     _refuse_full_disk(folder, kind.itemsize * min(n_rows, n_windows * n_rows / shares))
     seen, counts = 0, np.zeros((n_windows, dealer.n_folds + 1), dtype=np.intp)
-    try:
-        with ExitStack() as stack:
-            files = [stack.enter_context(_file(folder, i).open("wb")) for i in range(n_windows)]
-            for block in source.blocks():
-                seen += len(block)
-                number = (random_numbers(block.row, seed) * shares).astype(np.intp)
-                rows = np.empty(len(block), dtype=kind)
-                rows["x"] = scaler.transform(block.X if middle is None else fill(block.X, middle))
-                rows["y"] = block.y if classes is None else np.searchsorted(classes, block.y)
-                rows["weight"], rows["fold"] = block.weight, dealer.folds(block)
-                for i, file in enumerate(files):
-                    here = rows[number == i]
-                    file.write(here.tobytes())
-                    np.add.at(counts[i], here["fold"], 1)
-    except OSError as error:
-        raise InputError(
-            f"The rows to learn from cannot be kept in {str(folder.parent)!r} ({error.strerror or error}): set the "
-            "environment variable TMPDIR to a folder with more room, or lower window_rows."
-        ) from error
+    with ExitStack() as stack:
+        with _kept_in(folder):
+            files = [stack.enter_context(_file(folder, i).open("wb", buffering=0)) for i in range(n_windows)]
+        for block in source.blocks():
+            seen += len(block)
+            number = (random_numbers(block.row, seed) * shares).astype(np.intp)
+            rows = np.empty(len(block), dtype=kind)
+            rows["x"] = scaler.transform(block.X if middle is None else fill(block.X, middle))
+            rows["y"] = block.y if classes is None else np.searchsorted(classes, block.y)
+            rows["weight"], rows["fold"] = block.weight, dealer.folds(block)
+            for i, file in enumerate(files):
+                here = rows[number == i]
+                np.add.at(counts[i], here["fold"], 1)
+                with _kept_in(folder):
+                    _write(file, here.tobytes())
     if seen != n_rows:
         raise InputError(
             f"{source.pieces.name} had {n_rows} rows at first and {seen} the second time: leave it as it is while it "
@@ -244,6 +241,25 @@ def deal_windows(
 def scratch_folder() -> Any:
     """Return a folder for windows that is gone with its ``with`` block."""
     return tempfile.TemporaryDirectory(prefix="precisionnet-")
+
+
+@contextmanager
+def _kept_in(folder: Path) -> Iterator[None]:
+    """Turn what a full disk raises into a sentence; what the source itself raises is not about the disk."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"The rows to learn from cannot be kept in {str(folder.parent)!r} ({error.strerror or error}): set the "
+            "environment variable TMPDIR to a folder with more room, or lower window_rows."
+        ) from error
+
+
+def _write(file: Any, text: bytes) -> None:
+    """Write all bytes to a file without a buffer, whose last bytes would be written outside of a sentence."""
+    rest = memoryview(text)
+    while len(rest):
+        rest = rest[file.write(rest) :]
 
 
 def _remainder(hashes: Hashes, n: int) -> IndexArray:
