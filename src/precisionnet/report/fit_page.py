@@ -126,9 +126,9 @@ def build_fit_page(
 ) -> FitPage:
     """Return the page and its figures.
 
-    ``explain`` is the command that tests what the prediction rests on (empty: there is none), ``show_edges`` the one that
-    writes all edges, ``with_files`` says that the figures stand beside the page, ``no_evidence`` why there is no evidence
-    for the data's edges.
+    ``explain`` is the command that tests what the prediction rests on (empty: there is none), ``show_edges`` the one
+    that writes all edges, ``with_files`` says that the figures stand beside the page, ``no_evidence`` why there is no
+    evidence for the data's edges.
     """
     model = result.model
     edges = _judged_edges(model, data_graph)
