@@ -259,6 +259,22 @@ def large_page(n, n_edges, path):
     path.write_text(html, encoding="utf-8")
 
 
+def test_the_page_of_a_fit_of_five_thousand_columns_opens(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((60, 5_000)), columns=[f"gene_{i:04d}" for i in range(4_999)] + [HOSTILE])
+    X["gene_0001"] += 2.0 * X["gene_0000"]
+    data = Dataset(X.assign(sex=np.tile(["F", "M", "X"], 20)), X["gene_0000"].rename("y"))
+    result = measure(data, "regression", {"max_epochs": 1, "l1_scale": 2.0, "readout": "mean", "n_members": 2})
+    assert result.model.fitted.on_support
+    path = tmp_path / "wide.html"
+    path.write_text(render(result, "wide.csv", "2026-01-01", data=data), encoding="utf-8")
+    assert path.stat().st_size < 4_000_000
+    show(browser, path)
+    assert of(browser, "return root.dataset.ready") == "yes"
+    assert "5,001 columns" in browser.find_element("tag name", "body").text
+    assert browser.title != "1"
+
+
 def test_five_thousand_columns_still_open_and_have_names(browser, tmp_path):
     path = tmp_path / "large.html"
     large_page(5_000, 30_000, path)

@@ -18,9 +18,10 @@ from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
 from precisionnet.errors import printable
 from precisionnet.evaluation import group_folds, measure, time_folds
+from precisionnet.evaluation.metrics import significant
 from precisionnet.evidence import edge_inference
 from precisionnet.parameters import PARAMETERS
-from precisionnet.report import fit_page, how_tested, render, score_lines, verdict
+from precisionnet.report import fit_figures, fit_page, how_tested, render, score_lines, verdict
 from precisionnet.report.fit_page import QUESTIONS, _beside_the_graph, _judged_edges, build_fit_page
 from precisionnet.report.interactive import MOST_EDGES, PageGraph, explorer
 from tests.cheap import cheap_baselines, two_folds
@@ -180,6 +181,32 @@ def test_an_empty_graph_still_makes_a_page(gaussian):
     empty = measure(gaussian, "regression", {"max_epochs": 1, "n_members": 1, "l1_penalty": 5.0, "method": "glasso"})
     assert len(empty.model.to_edge_frame()) == 0
     assert "no column depends directly on another" in render(empty, "t", "d")
+
+
+def test_a_model_on_a_sparse_support_has_a_page_without_all_eigenvalues(gaussian, monkeypatch):
+    X = gaussian.X.assign(place=np.tile(["a", "b", "c"], len(gaussian.X))[: len(gaussian.X)])
+    quick = {"max_epochs": 1, "support": "sparse", "readout": "both", "n_members": 2}
+    result = measure(Dataset(X, gaussian.y), "regression", quick)
+    assert result.model.fitted.on_support
+    assert "Eigenvalues of the two matrices" in render(result, "t", "d")
+    monkeypatch.setattr(fit_page, "EIGENVALUES_MOST", 3)
+    monkeypatch.setattr(fit_figures, "EIGENVALUES_MOST", 3)
+    page = render(result, "t", "d")
+    assert "Eigenvalues of the two matrices" not in page
+    assert "Of more than 3 nodes only the smallest and the largest eigenvalue are computed" in page
+    low, high = np.linalg.eigvalsh(result.model.precision_.toarray())[[0, -1]]
+    assert f"{significant(low)} to {significant(high)}" in page.split("eigenvalues of the sparse precision")[1]
+
+
+def test_a_linear_model_has_no_pairs_and_the_page_says_so(gaussian):
+    """What rounding leaves of a pair's effect is not shown as one."""
+    y = pd.Series(gaussian.X.to_numpy() @ np.arange(1.0, gaussian.X.shape[1] + 1), name="y")
+    result = measure(Dataset(gaussian.X, y), "regression", {"max_epochs": 1, "n_members": 4})
+    assert result.model.kind_weights_.keys() <= {"linear", "lasso"}
+    assert not result.model.task_graph_.any()
+    page = render(result, "t", "d")
+    assert "No two columns act together" in page
+    assert "See these pairs as a graph" not in page
 
 
 def test_many_columns_and_one_wide_name_still_make_a_page(with_pictures):

@@ -131,9 +131,9 @@ def test_a_call_that_ends_its_workers_is_a_sentence(cluster):
         client.run_on_scheduler(allow_no_failure)
     with (
         on_scheduler(cluster.scheduler_address),
-        pytest.raises(WorkerLostError, match=r"call 2 ended every worker that was given it: run again with more"),
+        pytest.raises(WorkerLostError, match=r"^Every worker that was given call \d ended: run again with more"),
     ):
-        in_workers(deadly, numbers(3), None)
+        in_workers(deadly, numbers(3), None)  # dask blames any call that the worker held: often the second, not always
 
 
 def allow_no_failure(dask_scheduler) -> None:

@@ -64,18 +64,23 @@ FEWEST_MEMBERS = 4
 """An ensemble of several kinds has two networks of each at least, so that every row is left out by all kinds."""
 
 LASSO = Kind("lasso", "mlp", noise=0.0, linear=True)
-"""A linear network with an l1 penalty, for tables with more columns than rows; with a sparse support only."""
+"""A linear network with an l1 penalty, for a few columns that matter among many."""
+
+LASSO_ROWS = 4
+"""Rows per column below which a lasso is tried: with more, a ridge does what it could."""
 
 FLATTENED_MOST = 4_000
 """Node features, columns times filters, that a flattened perceptron reads at most on a sparse support. Above, it has
 thousands of weights for each row, most of a fit's cost is theirs, and linear networks do what it could."""
 
 
-def kinds_for(n_columns: int, n_filters: int, *, sparse: bool) -> tuple[Kind, ...]:
+def kinds_for(n_rows: int, n_columns: int, n_filters: int, *, sparse: bool) -> tuple[Kind, ...]:
     """Return the kinds of an ensemble with ``readout="several"``.
 
     Parameters
     ----------
+    n_rows : int
+        Training rows.
     n_columns : int
         Nodes.
     n_filters : int
@@ -86,15 +91,15 @@ def kinds_for(n_columns: int, n_filters: int, *, sparse: bool) -> tuple[Kind, ..
     Returns
     -------
     tuple of Kind
-        On a sparse support one more, and without flattened perceptrons where they have too many inputs.
+        One more where there are few rows for the columns, or a sparse support; on that without flattened perceptrons
+        where they have too many inputs.
 
     Examples
     --------
-    >>> [kind.name for kind in kinds_for(20_000, 8, sparse=True)]
+    >>> [kind.name for kind in kinds_for(500, 20_000, 8, sparse=True)]
     ['mean', 'linear', 'lasso']
     """
-    if not sparse:
-        return SEVERAL
-    if n_columns * n_filters <= FLATTENED_MOST:
-        return (*SEVERAL, LASSO)
-    return (*(kind for kind in SEVERAL if kind.readout == "mean" or kind.linear), LASSO)
+    kept: tuple[Kind, ...] = SEVERAL
+    if sparse and n_columns * n_filters > FLATTENED_MOST:
+        kept = tuple(kind for kind in SEVERAL if kind.readout == "mean" or kind.linear)
+    return (*kept, LASSO) if sparse or n_rows < LASSO_ROWS * n_columns else kept

@@ -428,7 +428,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         "support",
         "auto",
         "Where the networks' matrix may differ from zero: dense (all pairs), sparse (edges of the rows and of the "
-        "task: time and memory grow with the edges) or auto (sparse above 1,000 columns).",
+        "task: time and memory grow with the edges) or auto (sparse above 500 columns).",
         str,
         choices=("auto", "dense", "sparse"),
         needs=({"recipe": ("standard",), "method": ("joint", "glasso")},),

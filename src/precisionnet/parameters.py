@@ -139,8 +139,8 @@ Two layers of five filters with 6 and 10 taps and a bias, ReLU, and the plain av
 weights, whatever the number of regions. That average is never negative, so the target keeps its own units.
 """
 
-DENSE_MOST = 1_000
-"""Columns up to which ``support="auto"`` is dense."""
+DENSE_MOST = 500
+"""Columns up to which ``support="auto"`` is dense: with 400 a fit takes a minute so, with 1,000 eight."""
 
 POLISH = 0.6
 """So many epochs more than a dense fit has a sparse one, as a share of its number."""

@@ -126,8 +126,7 @@ class Support:
         values[: self.n] = csr.diagonal()
         place = self.places(found.keys)
         here = place >= 0
-        if here.any():  # of no place scipy makes no array
-            values[self.n + place[here]] = csr[found.first[here], found.second[here]]
+        values[self.n + place[here]] = entries_at(csr, found.first[here], found.second[here])
         return values
 
     def places(self, keys: IndexArray) -> IndexArray:
@@ -249,6 +248,43 @@ def is_sparse(matrix: Matrix) -> bool:
     return bool(sparse.issparse(matrix))
 
 
+def as_array(matrix: Matrix) -> FloatArray:
+    """Return a matrix with all its pairs.
+
+    Parameters
+    ----------
+    matrix : ndarray or scipy.sparse array
+        One matrix.
+
+    Returns
+    -------
+    ndarray
+        Itself where it is one.
+    """
+    found: FloatArray = matrix.toarray() if is_sparse(matrix) else matrix
+    return found
+
+
+def entries_at(matrix: Matrix, rows: IndexArray, columns: IndexArray) -> FloatArray:
+    """Read some entries of a matrix.
+
+    Parameters
+    ----------
+    matrix : ndarray or scipy.sparse.csr_array of shape (n, n)
+        The matrix.
+    rows, columns : ndarray of int
+        Where they stand.
+
+    Returns
+    -------
+    ndarray
+        One number per place.
+    """
+    if not len(rows):  # of no place scipy makes no array
+        return np.zeros(0)
+    return np.asarray(matrix[rows, columns], dtype=np.float64)
+
+
 def concatenated(parts: Sequence[MatrixStack]) -> MatrixStack:
     """Put the members of several stacks one after the other.
 
@@ -352,7 +388,7 @@ def extreme_eigenvalues(matrix: Matrix) -> tuple[float, float]:
     """
     n = matrix.shape[0]
     if not is_sparse(matrix) or n <= DENSE_EIGENVALUES:
-        values = np.linalg.eigvalsh(matrix.toarray() if is_sparse(matrix) else matrix)
+        values = np.linalg.eigvalsh(as_array(matrix))
         return float(values[0]), float(values[-1])
     begin = np.random.default_rng(0).standard_normal(n)
     diagonal = matrix.diagonal()

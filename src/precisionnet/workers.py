@@ -81,7 +81,7 @@ class Cluster:
         # when the worker that held its result is lost.
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-            held = self.client.submit(_itself, shared, key=f"{run}-shared")
+            held = self.client.submit(_itself, shared, key=f"{run}-what all calls share")
             places = {
                 self.client.submit(_alone, function, held, call, key=f"{run}-{name}", priority=-place): place
                 for place, (name, call) in enumerate(zip(names, calls, strict=True))
@@ -91,7 +91,8 @@ class Cluster:
                 yield places[future], future.result()
                 future.release()
         except distributed.KilledWorker as error:
-            what = f"{str(error.task).removeprefix(f'{run}-')} ended every worker that was given it"
+            # Either this call ended them, or one that waited or ran beside it: the scheduler cannot tell.
+            what = f"Every worker that was given {str(error.task).removeprefix(f'{run}-')} ended"
             raise WorkerLostError(what, "run again with more memory for each") from error
         except (CancelledError, distributed.comm.CommClosedError) as error:
             raise WorkerLostError(f"The scheduler at {self.address} went away", "run again when it is back") from error

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from precisionnet import GraphicalLasso, PNNClassifier, PNNRegressor, load
 from precisionnet.errors import InputError, PrecisionNetWarning
-from precisionnet.estimators.columns import ColumnBlocks
+from precisionnet.estimators.columns import ColumnBlocks, edge_frame
 from precisionnet.precision import partial_correlations
 
 QUICK = {"n_members": 2, "max_epochs": 2, "readout": "mlp", "random_state": 0}
@@ -144,6 +145,22 @@ def test_block_norms(seed):
     assert blocks.norms(values)[0] == values[0]
     assert blocks.summed(values)[3] == pytest.approx(values[4] + values[5])
     assert blocks.matrix_norms(theta)[2, 3] == pytest.approx(np.linalg.norm(theta[2:4, 4:6]))
+
+
+@pytest.mark.parametrize("directed", [None, [True, True, False, True]])
+def test_blocks_of_a_sparse_matrix_are_those_of_the_array(directed):
+    rng = np.random.default_rng(1)
+    theta = np.triu(np.where(rng.random((7, 7)) < 0.4, rng.normal(size=(7, 7)), 0.0), 1)
+    theta += theta.T + 8.0 * np.eye(7)
+    theta[0, 4] = theta[4, 0] = 0.0  # an edge whose first nodes have none
+    theta[0, 5] = theta[5, 0] = -0.7
+    of_node = np.array([0, 1, 2, 2, 3, 3, 3])
+    blocks = ColumnBlocks(("a", "b", "c", "d"), of_node, None if directed is None else np.array(directed))
+    sparse_theta = sparse.csr_array(theta)
+    np.testing.assert_allclose(blocks.matrix_norms(sparse_theta).toarray(), blocks.matrix_norms(theta), rtol=1e-14)
+    found, expected = edge_frame(sparse_theta, blocks), edge_frame(theta, blocks)
+    assert len(expected) > 2
+    pd.testing.assert_frame_equal(found, expected)
 
 
 def test_a_number_with_gaps_keeps_its_sign():

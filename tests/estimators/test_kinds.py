@@ -219,7 +219,7 @@ class TestEnsemble:
         model = PNNRegressor(max_epochs=1, random_state=0, warm_start=True).fit(X, y)
         stayed = set(model.fitted.member_kinds)
         model.fit(X, y)
-        assert set(model.fitted.member_kinds) <= stayed | {"linear"}
+        assert set(model.fitted.member_kinds) <= stayed | {"linear", "lasso"}
         assert np.isfinite(model.oob_mae_)
 
     def test_a_linear_table_is_solved_as_well_as_ridge_does(self):
@@ -228,7 +228,18 @@ class TestEnsemble:
         ridge = RidgeCV(np.logspace(-3, 4, 29)).fit(X, y)
         joint, plain = (np.abs(one.predict(X_new) - y_new).mean() for one in (model, ridge))
         assert joint <= 1.05 * plain
-        assert model.fitted.kind_weights["linear"] > 0.5
+        assert sum(model.fitted.kind_weights.get(kind, 0.0) for kind in ("linear", "lasso")) > 0.5
+
+    def test_a_few_columns_among_many_are_found_by_a_lasso(self):
+        """Fewer than four rows a column: what a ridge spreads over all columns, an l1 penalty leaves to a few."""
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((400, 60))
+        y = X[:, :4].sum(axis=1) + 0.5 * rng.standard_normal(400)
+        model = PNNRegressor(max_epochs=2, random_state=0).fit(X[:100], y[:100])
+        ridge = RidgeCV(np.logspace(-3, 4, 29)).fit(X[:100], y[:100])
+        joint, plain = (np.abs(one.predict(X[100:]) - y[100:]).mean() for one in (model, ridge))
+        assert joint <= 0.9 * plain
+        assert model.fitted.kind_weights["lasso"] > 0.5
 
     def test_little_noise_is_chosen_where_columns_act_together(self):
         rng = np.random.default_rng(0)

@@ -14,6 +14,7 @@ from precisionnet import PNNClassifier, PNNRegressor, load, sparsity_curve, stab
 from precisionnet.errors import InputError, PrecisionNetError
 from precisionnet.estimators import forecast as forecast_module
 from precisionnet.estimators.explanation import AROUND, task_effects
+from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.forecast import refuse_no_room
 from precisionnet.estimators.networks import linear_members
 from precisionnet.estimators.summary import read_summary
@@ -21,8 +22,8 @@ from precisionnet.estimators.targets import NumberTarget
 from precisionnet.evaluation import compare_rows
 from precisionnet.joint.problem import GraphTerms
 from precisionnet.joint.sparse_support import LearnedOnSupport, revise, sparse_start
-from precisionnet.kinds import kinds_for
-from precisionnet.parameters import settings_of
+from precisionnet.kinds import SEVERAL, kinds_for
+from precisionnet.parameters import DENSE_MOST, settings_of
 from precisionnet.precision import graphical_lasso, graphical_lasso_terms, sample_covariance
 from precisionnet.sparse_matrices import Support
 
@@ -70,9 +71,18 @@ def test_fit_predicts_on_sparse_matrices():
     assert not compare_rows(model, X).shifted
 
 
+def with_all_pairs(fitted: Fitted) -> Fitted:
+    """The same model with arrays for matrices."""
+    arrays = {
+        name: getattr(fitted, name).toarray() for name in ("covariance", "precision", "task_precision", "task_graph")
+    }
+    members = [fitted.member_matrices[i].toarray() for i in range(len(fitted.member_matrices))]
+    return replace(fitted, member_matrices=np.stack(members), **arrays)
+
+
 def test_predictions_equal_those_of_the_same_dense_matrices():
     model, (X, _) = fitted(), table()
-    dense = make().keep(model.fitted.with_all_pairs())
+    dense = make().keep(with_all_pairs(model.fitted))
     assert not dense.fitted.on_support
     np.testing.assert_allclose(model.predict(X), dense.predict(X), rtol=1e-10)
 
@@ -80,7 +90,7 @@ def test_predictions_equal_those_of_the_same_dense_matrices():
 def test_effects_on_the_support_are_those_of_all_pairs():
     """Where the covariance of all pairs is that of the rows, the two ways compute the same."""
     model, (X, _) = fitted(), table()
-    whole = model.fitted.with_all_pairs()
+    whole = with_all_pairs(model.fitted)
     covariance = sample_covariance(model.fitted.scaler.transform(X))
     dense = task_effects(replace(whole, covariance=covariance), X, around=AROUND)
     found = task_effects(model.fitted, X, around=AROUND)
@@ -204,16 +214,17 @@ def test_sparsity_curve_counts_edges_of_sparse_matrices():
 
 def test_auto_is_dense_up_to_its_size():
     settings = settings_of({})
-    assert not settings.on_sparse_support(1000)
-    assert settings.on_sparse_support(1001)
+    assert not settings.on_sparse_support(DENSE_MOST)
+    assert settings.on_sparse_support(DENSE_MOST + 1)
     assert not settings.on_sparse_support(5000, own_network=True)
     assert not settings_of({"recipe": "paper"}).on_sparse_support(5000)
     assert not PNNRegressor(n_members=1, max_epochs=1).fit(*table()).fitted.on_support
 
 
 def test_kinds_of_wide_tables():
-    assert [kind.name for kind in kinds_for(600, 8, sparse=True)] == ["mean", "linear", "lasso"]
-    assert "lasso" not in [kind.name for kind in kinds_for(5000, 8, sparse=False)]
+    assert [kind.name for kind in kinds_for(9000, 600, 8, sparse=True)] == ["mean", "linear", "lasso"]
+    assert [kind.name for kind in kinds_for(79, 20, 8, sparse=False)] == [*(kind.name for kind in SEVERAL), "lasso"]
+    assert kinds_for(80, 20, 8, sparse=False) == SEVERAL
 
 
 def test_lasso_members_find_planted_columns():

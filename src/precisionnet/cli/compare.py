@@ -107,11 +107,11 @@ def run_compare(
 
 def _filled(data: Dataset) -> list[str]:
     """Say what happens to missing values, where there are some."""
-    from precisionnet.preprocessing.table_columns import is_label_column
+    from precisionnet.preprocessing.table_columns import columns_of_labels
 
     if not data.X.isna().any(axis=None):
         return []
-    if any(is_label_column(column) for _, column in data.X.items()):
+    if columns_of_labels(data.X):
         return ["Medians of the training rows, or no level, stand for missing values, and a column says where."]
     return ["Missing values are filled with their column's median of the training rows; boosting takes them as gaps."]
 

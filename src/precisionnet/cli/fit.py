@@ -10,13 +10,11 @@ import shlex
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
 from precisionnet.cli import console
 from precisionnet.cli.messages import graph_sentence
@@ -41,8 +39,6 @@ MODEL_FOLDER, PREDICTIONS, REPORT, FIGURES = "model", "predictions.csv", "report
 MOST_COLUMNS, MOST_ROWS = 150, 20_000
 """Larger tables get no evidence for the edges of their graph with a fit: it would take a second or more."""
 TOO_LARGE = "With a table of this size a fit does not test them: precisionnet graphs does."
-PAGE_MOST = 2_000
-"""Columns up to which a model on a sparse support gets a page, which is drawn of matrices of all pairs."""
 WORTH_FORECASTING = 100_000
 """Numbers in a table from which on its fit may be long."""
 
@@ -105,12 +101,6 @@ def write_page(
     from precisionnet.report.fit_figures import write_figures
     from precisionnet.report.fit_page import build_fit_page
 
-    fitted = result.model.fitted
-    if fitted.on_support:
-        if fitted.n_features > PAGE_MOST:
-            console.note(f"No page is written for more than {PAGE_MOST:,} columns: the model and its edges are.")
-            return
-        result = replace(result, model=clone(result.model).keep(fitted.with_all_pairs()))
     model, graph, why_not = result.model, None, TOO_LARGE
     if model.fitted.n_features <= MOST_COLUMNS and len(data) <= MOST_ROWS:
         graph, why_not = infer_data_graph(model.node_rows(data.X), data.groups, model)
@@ -148,12 +138,11 @@ def _say_how_long(data: Dataset, task: TaskName, parameters: dict[str, Any]) -> 
 
 
 def is_fit_output(folder: Path) -> bool:
-    """Whether a folder is what an earlier fit wrote, and nothing else; of a very wide table there is no page."""
+    """Whether a folder is what an earlier fit wrote, and nothing else."""
     entries = {entry.name for entry in folder.iterdir()}
     model, figures = folder / MODEL_FOLDER, folder / FIGURES
-    files = [folder / name for name in (PREDICTIONS, REPORT) if name in entries]
-    whole = (entries | {REPORT}) - {FIGURES} == {MODEL_FOLDER, PREDICTIONS, REPORT}
-    known = whole and all(file.is_file() for file in files)
+    known = entries - {FIGURES} == {MODEL_FOLDER, PREDICTIONS, REPORT}
+    known = known and all((folder / name).is_file() for name in (PREDICTIONS, REPORT))
     drawn = not figures.exists() or (figures.is_dir() and all(_is_figure(file) for file in figures.iterdir()))
     return known and drawn and model.is_dir() and is_model_folder(model)
 
@@ -200,12 +189,11 @@ def print_result(result: Measured, out: Path, next_to: Sequence[str], *, guessed
     console.say(verdict(result))
     console.say(graph_sentence(model.precision_, len(model.to_edge_frame()), n, model.method))
     console.say("")
-    page = [("Page", "bold", str(out / REPORT)), ("Figures", "bold", f"{out / FIGURES}/ (svg, png, pdf)")]
-    page = page if (out / REPORT).exists() else []
     console.listing(
         [
             *(("" if place else "Look next at", "bold", line) for place, line in enumerate(next_to)),
-            *page,
+            ("Page", "bold", str(out / REPORT)),
+            ("Figures", "bold", f"{out / FIGURES}/ (svg, png, pdf)"),
             ("Predictions", "bold", str(out / PREDICTIONS)),
             ("Model", "bold", f"{out / MODEL_FOLDER}/"),
         ]

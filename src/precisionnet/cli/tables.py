@@ -23,7 +23,7 @@ from precisionnet.datasets.tables import read_dataset
 from precisionnet.datasets.validation import MIN_ROWS, plain_target, unusable, unusable_features
 from precisionnet.errors import InputError, refuse_all, shown, some
 from precisionnet.preprocessing import EncodedColumn
-from precisionnet.preprocessing.table_columns import is_label_column
+from precisionnet.preprocessing.table_columns import columns_of_labels
 from precisionnet.types import TaskName
 
 EVERY_SCAN = {"phase": None, "quality": "any", "scans": "all"}
@@ -109,7 +109,7 @@ def rows_to_fit(
 
 def without_unused(data: Dataset, missing: str) -> Dataset:
     """Leave out columns of labels that no encoder can use, as the findings say: a prediction need not have them."""
-    labels = data.X[[name for name, column in data.X.items() if is_label_column(column)]]
+    labels = data.X[columns_of_labels(data.X)]
     found = [
         EncodedColumn.fit(column, indicator_share=0.01 if missing == "indicator" else 1.0)
         for _, column in labels.items()
@@ -120,7 +120,7 @@ def without_unused(data: Dataset, missing: str) -> Dataset:
 
 def without_labels(data: Dataset, advice: str) -> Dataset:
     """Leave out columns of text and dates, for what works on numbers alone, and say so."""
-    labels = [str(name) for name, column in data.X.items() if is_label_column(column)]
+    labels = [str(name) for name in columns_of_labels(data.X)]
     if not labels:
         return data
     one = len(labels) == 1

@@ -18,12 +18,14 @@ sign of the number's own node; columns of several levels have none.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from precisionnet.linalg import partial_correlations
-from precisionnet.sparse_matrices import Matrix, Support, is_sparse
+from precisionnet.sparse_matrices import Matrix, Support, entries_at, is_sparse
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 
@@ -95,7 +97,8 @@ class ColumnBlocks:
         """Return one number per pair of columns: the entry, or the Frobenius norm of the block; 0 on the diagonal."""
         if self.trivial:
             return matrix
-        matrix = matrix.toarray() if is_sparse(matrix) else matrix
+        if is_sparse(matrix):
+            return self._sparse_norms(matrix)
         sizes = self._with_signs(np.sqrt(self._both_summed(matrix**2)), matrix)
         np.fill_diagonal(sizes, 0.0)
         return sizes
@@ -119,6 +122,19 @@ class ColumnBlocks:
         found = self._with_signs(found, partial)
         np.fill_diagonal(found, 1.0)
         return found
+
+    def _sparse_norms(self, matrix: Any) -> sparse.csr_array:
+        """Return the same norms of a sparse matrix, where the block has an entry."""
+        entries = sparse.coo_array(matrix)
+        i, j = (self.of_node[ends] for ends in entries.coords)
+        between = i != j
+        shape = (len(self), len(self))
+        squares = sparse.csr_array((entries.data[between] ** 2, (i[between], j[between])), shape=shape)  # adds up
+        found = sparse.coo_array(squares.sqrt())
+        first = sparse.csr_array(matrix)[self.first][:, self.first]
+        at = found.coords
+        signs = np.where(self.signed[at[0]] & self.signed[at[1]] & (entries_at(first, *at) < 0), -1.0, 1.0)
+        return sparse.csr_array((found.data * signs, at), shape=shape)
 
     def _with_signs(self, sizes: FloatArray, matrix: FloatArray) -> FloatArray:
         """Give sizes of pairs of columns the signs of their first nodes' entries, where both have a direction."""
@@ -153,13 +169,13 @@ def edge_frame(theta: Matrix, blocks: ColumnBlocks) -> pd.DataFrame:
     [0.5]
     """
     names = np.array(blocks.names, dtype=object)
-    if is_sparse(theta) and blocks.trivial:
-        edges, diagonal = Support.of(theta), theta.diagonal()
+    if is_sparse(theta):
+        norms = blocks.matrix_norms(theta)
+        edges = Support.of(norms)
         rows, cols = edges.first, edges.second
-        entry = edges.values_of(theta)[edges.n :]
-        correlation = -entry / np.sqrt(diagonal[rows] * diagonal[cols])
+        entry = edges.values_of(norms)[edges.n :]
+        correlation = _pair_correlations(theta, blocks, rows, cols)
     else:
-        theta = theta.toarray() if is_sparse(theta) else theta
         entries, partial = blocks.matrix_norms(theta), blocks.partial_correlations(theta)
         rows, cols = np.nonzero(np.triu(entries, k=1))
         entry, correlation = entries[rows, cols], partial[rows, cols]
@@ -173,6 +189,26 @@ def edge_frame(theta: Matrix, blocks: ColumnBlocks) -> pd.DataFrame:
     )
     order = frame["partial_correlation"].abs().sort_values(ascending=False, kind="stable").index
     return frame.loc[order].reset_index(drop=True)
+
+
+def _pair_correlations(theta: Any, blocks: ColumnBlocks, rows: IndexArray, cols: IndexArray) -> FloatArray:
+    """Return ``ColumnBlocks.partial_correlations`` of some pairs of columns alone."""
+    theta, first, diagonal = sparse.csr_array(theta), blocks.first, theta.diagonal()
+    i, j = first[rows], first[cols]
+    found: FloatArray = 0.0 - entries_at(theta, i, j) / np.sqrt(diagonal[i] * diagonal[j])  # no negative zeros
+    several = np.flatnonzero(~(blocks.single[rows] & blocks.single[cols]))
+    ends = np.append(first, len(blocks.of_node))
+    roots: dict[int, FloatArray] = {}
+    for edge in several:
+        own, other = (slice(ends[column], ends[column + 1]) for column in (rows[edge], cols[edge]))
+        for column, nodes in ((rows[edge], own), (cols[edge], other)):
+            if column not in roots:
+                roots[column] = _inverse_root(theta[nodes, nodes].toarray())
+        block = roots[rows[edge]] @ theta[own, other].toarray() @ roots[cols[edge]]
+        size = min(float(np.linalg.norm(block, 2)), 1.0)
+        directed = blocks.signed[rows[edge]] and blocks.signed[cols[edge]]
+        found[edge] = np.copysign(size, found[edge]) if directed else size
+    return found
 
 
 def _inverse_root(matrix: FloatArray) -> FloatArray:

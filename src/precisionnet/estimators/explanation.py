@@ -61,6 +61,8 @@ ROWS_PER_COLUMN = 2
 """From which on correlations are inverted as they are."""
 RANK_TOL, TINY_SHARE = 1e-10, 1e-6
 """Eigenvalues of the rows' products that are rounding, and the least shrinkage: P must be invertible."""
+ROUNDING = 1e-10
+"""Share of the largest effect of a column up to which one of a pair is rounding: a linear model has none."""
 TINY = float(np.finfo(np.float64).tiny)
 AROUND, PAIRS = 1.0, 2
 """How far from a row a model's slopes are taken, in standard deviations, and how many pairs of places there are."""
@@ -123,7 +125,8 @@ def task_effects(
     enough = n_rows >= ROWS_PER_COLUMN * len(correlation)
     pairs = moment @ sample_precision(shrink(correlation, 0.0 if enough else shrinkage))
     several = len(nodes) > 1  # classes: the size over all of them
-    return TaskEffects(np.sqrt(np.mean(nodes**2, axis=0)) if several else nodes[0], _as_graph(edges), _as_graph(pairs))
+    sizes, rounding = np.sqrt(np.mean(nodes**2, axis=0)) if several else nodes[0], ROUNDING * float(np.abs(nodes).max())
+    return TaskEffects(sizes, _as_graph(edges, rounding), _as_graph(pairs, rounding))
 
 
 def _effects_on_support(fitted: Fitted, X: FloatArray, share: FloatArray, around: float) -> TaskEffects:
@@ -159,6 +162,7 @@ def _effects_on_support(fitted: Fitted, X: FloatArray, share: FloatArray, around
     assert total is not None
     nodes = power(np.einsum("r,orn->on", share, total), 0.5)
     support: Support = fitted.member_matrices.support
+    rounding = ROUNDING * float(np.abs(nodes).max())
     right = {exponent: power(z, exponent) for exponent in (-0.5, -1.0)}
     graphs = []
     for left_power, right_power in ((0.5, -0.5), (0.0, -1.0)):
@@ -169,7 +173,7 @@ def _effects_on_support(fitted: Fitted, X: FloatArray, share: FloatArray, around
             sampled_product(*support.entries, a, b, found[output : output + 1])
         found[:, : support.n] = 0.0
         sizes = 0.5 * found[0] if len(found) == 1 else np.sqrt(np.mean((0.5 * found) ** 2, axis=0))
-        graphs.append(support.matrix(sizes))
+        graphs.append(support.matrix(np.where(np.abs(sizes) > rounding, sizes, 0.0)))
     several = len(nodes) > 1
     return TaskEffects(np.sqrt(np.mean(nodes**2, axis=0)) if several else nodes[0], graphs[0], graphs[1])
 
@@ -186,11 +190,12 @@ def _places(x: FloatArray, distance: FloatArray) -> Iterator[FloatArray]:
         yield x - step
 
 
-def _as_graph(matrices: FloatArray) -> FloatArray:
-    """Symmetric without a diagonal; of several outputs the size over all of them."""
+def _as_graph(matrices: FloatArray, rounding: float) -> FloatArray:
+    """Symmetric without a diagonal and without what is rounding; of several outputs the size over all of them."""
     both = 0.5 * (matrices + matrices.transpose(0, 2, 1))
     graph = symmetrize(both[0] if len(both) == 1 else np.sqrt(np.mean(both**2, axis=0)))
     np.fill_diagonal(graph, 0.0)
+    graph[np.abs(graph) <= rounding] = 0.0
     return graph
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -217,21 +217,6 @@ class Fitted:
                 f"{what} needs a matrix of all pairs, which a model on a sparse support has not: fit it with "
                 "support='dense'."
             )
-
-    def with_all_pairs(self) -> Fitted:
-        """Return the same model with matrices of all pairs, for pages and pictures that are drawn of arrays.
-
-        Returns
-        -------
-        Fitted
-            Itself where it has them.
-        """
-        if not self.on_support:
-            return self
-        names = ("covariance", "precision", "task_precision", "task_graph")
-        arrays = {name: getattr(self, name).toarray() for name in names}
-        members = [self.member_matrices[i].toarray() for i in range(len(self.member_matrices))]
-        return replace(self, member_matrices=np.stack(members), **arrays)
 
     @cached_property
     def _quickest_matrices(self) -> MatrixStack:

@@ -95,7 +95,7 @@ class TrainingRun:
         self._same_rows = True
         self._weights_before: dict[str, float] = {}
         """Those of the kinds in the model that training goes on from, where networks have seen all rows."""
-        self._kinds = kinds_for(data.training.X.shape[1], settings.widest, sparse=data.sparse)
+        self._kinds = kinds_for(len(data.training), data.training.X.shape[1], settings.widest, sparse=data.sparse)
         known = None if resume is None else snapshot_of(resume, settings, data, network)
         self._roster = settings.members(settings.n_folds(len(data.training)), self._kinds)
         """Kind and fold of the networks that are trained."""
@@ -412,7 +412,7 @@ def snapshot_of(
         and fitted.on_support == data.sparse
         and not (learns_logarithm(fitted.target) and data.training.y.min() <= 0.0)
     )
-    kinds = kinds_for(data.training.X.shape[1], settings.widest, sparse=data.sparse)
+    kinds = kinds_for(len(data.training), data.training.X.shape[1], settings.widest, sparse=data.sparse)
     roster = [one for one in settings.members(len(fitted.folds), kinds) if one[0].name in fitted.member_kinds]
     if not same or not roster:
         return None

@@ -44,7 +44,7 @@ from precisionnet.evaluation.protocol import FitData, target_of
 from precisionnet.evaluation.rivals import FITS as RIVAL_FITS
 from precisionnet.evaluation.tuning import Parameters, search_grid
 from precisionnet.preprocessing import TableEncoder
-from precisionnet.preprocessing.table_columns import is_label_column
+from precisionnet.preprocessing.table_columns import columns_of_labels
 from precisionnet.types import TaskName
 
 LARGEST_GP = 3000
@@ -85,10 +85,21 @@ def fit_baseline(method: str, parameters: Parameters, data: FitData) -> Any:
 
     Labels and dates are encoded as the networks encode them, by an encoder that has seen the training rows alone.
     """
-    if METHODS[method].family != "group" and any(is_label_column(column) for _, column in data.train.X.items()):
-        encoder = TableEncoder().fit(data.train.X)
-        train, validation = (replace(rows, X=encoder.transform(rows.X)) for rows in (data.train, data.validation))
-        return Encoded(encoder, fit_baseline(method, parameters, replace(data, train=train, validation=validation)))
+    encoder, data = _encoded(method, data)
+    model = _fitted_or_diverged(method, parameters, data)
+    return model if encoder is None else Encoded(encoder, model)
+
+
+def _encoded(method: str, data: FitData) -> tuple[TableEncoder | None, FitData]:
+    """Return rows as numbers, and what made them so; a table of numbers as it is."""
+    if METHODS[method].family == "group" or not columns_of_labels(data.train.X):
+        return None, data
+    encoder = TableEncoder().fit(data.train.X)
+    train, validation = (replace(rows, X=encoder.transform(rows.X)) for rows in (data.train, data.validation))
+    return encoder, replace(data, train=train, validation=validation)
+
+
+def _fitted_or_diverged(method: str, parameters: Parameters, data: FitData) -> Any:
     baseline = BASELINES[method]
     # As scikit-learn says that its solver broke down; other packages say it in their own ways.
     broken = (Exception,) if method in RIVALS else (np.linalg.LinAlgError, ValueError)
@@ -114,6 +125,7 @@ def tuned_baseline(method: str, train: Dataset, task: TaskName, seed: int = 0) -
     learnt_from = FitData(train.take(rows), train.take(held_out), task, seed)
     if not space or not len(held_out) or (task == "classification" and _lost_class(learnt_from)):
         return fit_baseline(method, {}, everything)
+    _, learnt_from = _encoded(method, learnt_from)  # once for all choices
     with config_context(assume_finite=True, skip_parameter_validation=True):  # rows were checked, and checks are most
         best = search_grid(lambda parameters: BaselineCandidate(method, parameters, learnt_from), space, {}).best
     return fit_baseline(method, best.parameters, everything)

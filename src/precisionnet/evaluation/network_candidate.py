@@ -15,7 +15,7 @@ from precisionnet.evaluation.methods import METHODS
 from precisionnet.evaluation.protocol import FitData, target_of
 from precisionnet.evaluation.tuning import Parameters
 from precisionnet.joint import GlassoCache
-from precisionnet.preprocessing.table_columns import is_label_column
+from precisionnet.preprocessing.table_columns import columns_of_labels
 
 GLASSO_CACHE = GlassoCache()
 """One per process: candidates and methods on the same training rows start from the same few graphical lassos."""
@@ -32,7 +32,7 @@ class NetworkCandidate:
         self.parameters, self.epochs, self.seconds = parameters, 0, 0.0
         kind = PNNRegressor if data.task == "regression" else PNNClassifier
         spec = METHODS[method]
-        labels = any(is_label_column(column) for _, column in data.train.X.items())
+        labels = bool(columns_of_labels(data.train.X))
         missing = "indicator" if labels else "median"  # as the encoder of the baselines does with labels
         model = kind(spec.runs, **{**parameters, **spec.fixed}, missing=missing, random_state=data.seed)
         self._model = model

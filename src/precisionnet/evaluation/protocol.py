@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from precisionnet.arguments import check_count
 from precisionnet.datasets import Dataset, Split
 from precisionnet.errors import InputError, some
-from precisionnet.preprocessing.table_columns import is_label_column
+from precisionnet.preprocessing.table_columns import columns_of_labels
 from precisionnet.types import IndexArray, TaskName
 
 FRACTIONS = (0.6, 0.2, 0.2)
@@ -163,7 +163,7 @@ def data_hash(data: Dataset) -> str:
     """Hash features, target and people, with their names and in their order: all that a result can depend on."""
     digest = hashlib.sha256()
     _add_labels(digest, [str(name) for name in data.X.columns])
-    labels = [name for name, column in data.X.items() if is_label_column(column)]
+    labels = columns_of_labels(data.X)
     numbers = data.X.drop(columns=labels) if labels else data.X
     values = np.ascontiguousarray(numbers.to_numpy(dtype=np.float64)) + 0.0  # -0.0 is 0.0
     values[np.isnan(values)] = np.nan  # one NaN for all

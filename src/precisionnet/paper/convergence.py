@@ -39,7 +39,7 @@ from precisionnet.paper.config import Config
 from precisionnet.parameters import BY_NAME
 from precisionnet.precision.algorithm1_step1 import listing_curvature
 from precisionnet.runner.jobs import Experiment, Finished, Job, Row
-from precisionnet.versions import RECIPE_VERSION
+from precisionnet.versions import PAPER_VERSION
 
 CHANGES: dict[str, dict[str, Any]] = {"listing": {"step1": "paper"}, "exact": {}, "monotone": {"monotone": True}}
 """What each variant sets."""
@@ -219,7 +219,7 @@ def convergence_experiment(config: Config, data_folder: Path | None) -> Experime
         jobs=jobs,
         work=work,
         metrics=("curvature",),
-        recipe_version=RECIPE_VERSION,
+        recipe_version=PAPER_VERSION,
         about={
             "kind": "convergence",
             "title": "Convergence of the joint optimisation",

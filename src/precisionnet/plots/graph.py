@@ -39,6 +39,7 @@ from precisionnet.plots.style import (
     short,
     without_common_ending,
 )
+from precisionnet.sparse_matrices import entries_at
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 EDGES_DRAWN = 80
@@ -124,7 +125,7 @@ def graph_of(model: Any, which: str = "data") -> ModelGraph:
     effect = model.fitted.blocks.matrix_norms(model.task_graph_) if _has_task(model) else None
     if effect is None:
         raise InputError(f"{type(model).__name__} predicts nothing, so that it has no task's graph: use which='data'.")
-    value = np.asarray(effect[first, second], dtype=float)
+    value = entries_at(effect, first, second)
     order = np.argsort(-np.abs(value), kind="stable")
     signed = len(getattr(model, "classes_", ())) < 3
     signs = ("together they raise the prediction", "lower it") if signed else ("together they move the prediction", "")

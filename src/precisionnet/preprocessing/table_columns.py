@@ -264,6 +264,12 @@ def is_label_column(column: pd.Series[Any]) -> bool:
     return _kind(column)[0] != "number"
 
 
+def columns_of_labels(X: pd.DataFrame) -> list[Any]:
+    """Name the columns of a table that hold something other than numbers."""
+    other = [place for place, dtype in enumerate(X.dtypes) if not pd.api.types.is_numeric_dtype(dtype)]
+    return [X.columns[place] for place in other if is_label_column(X.iloc[:, place])]
+
+
 def needs_encoder(X: Any, missing: str) -> TypeGuard[pd.DataFrame]:
     """Whether a table has labels, or gaps that ``missing="indicator"`` is to say; else each column is a node.
 
@@ -271,8 +277,51 @@ def needs_encoder(X: Any, missing: str) -> TypeGuard[pd.DataFrame]:
     """
     if not isinstance(X, pd.DataFrame) or X.columns.has_duplicates:
         return False
-    labels = any(is_label_column(column) for _, column in X.items())
-    return labels or (missing == "indicator" and bool((X.isna().mean() > INDICATOR_SHARE).any()))
+    return bool(columns_of_labels(X)) or (missing == "indicator" and bool((X.isna().mean() > INDICATOR_SHARE).any()))
+
+
+def are_plain(frame: pd.DataFrame) -> BoolArray:
+    """Tell which columns hold NumPy's numbers, so that they can be taken together."""
+    return np.array([_is_plain(dtype) for dtype in frame.dtypes], dtype=bool)
+
+
+def _is_plain(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in "iuf"
+
+
+def fit_columns(frame: pd.DataFrame, weight: FloatArray, indicator_share: float) -> tuple[EncodedColumn, ...]:
+    """Learn the columns of a table from training rows, numbers without gaps together: there may be thousands.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Training rows.
+    weight : ndarray of shape (n_rows,)
+        How often each row counts.
+    indicator_share : float
+        Share of missing rows above which a node says where.
+
+    Returns
+    -------
+    tuple of EncodedColumn
+        How each becomes nodes.
+    """
+    together: dict[int, EncodedColumn] = {}
+    if (weight == 1.0).all():
+        places = np.flatnonzero(are_plain(frame))
+        values = frame.iloc[:, places].to_numpy(dtype=np.float64)
+        whole = ~np.isnan(values).any(axis=0)
+        middles = np.array([weighted_median(column, weight) for column in values[:, whole].T])
+        together = {
+            int(place): EncodedColumn(str(frame.columns[place]), "number", middle=(float(middle),))
+            for place, middle in zip(places[whole], middles, strict=True)
+        }
+    return tuple(
+        together[place]
+        if place in together
+        else EncodedColumn.fit(frame.iloc[:, place], weight, indicator_share=indicator_share)
+        for place in range(frame.shape[1])
+    )
 
 
 def texts(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -326,6 +375,8 @@ def _numbers(column: pd.Series[Any], name: str, kind: ColumnKind, levels: Sequen
     if kind == "date":
         return _years(column, name)
     if kind == "number":
+        if _is_plain(column.dtype):
+            return column.astype(np.float64)
         numbers = pd.to_numeric(column.astype(object), errors="coerce").astype(np.float64)
         bad = numbers.isna() & texts(column).notna()
         if bad.any():

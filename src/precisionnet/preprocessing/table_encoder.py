@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from precisionnet.arguments import check_number
 from precisionnet.errors import InputError, did_you_mean, shown, some
 from precisionnet.preprocessing.checks import forget
-from precisionnet.preprocessing.table_columns import INDICATOR_SHARE, EncodedColumn
+from precisionnet.preprocessing.table_columns import INDICATOR_SHARE, EncodedColumn, are_plain, fit_columns
 from precisionnet.preprocessing.table_nodes import read_columns
 from precisionnet.types import FloatArray
 
@@ -89,13 +89,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         frame, weight = frame[weight > 0], weight[weight > 0]
         if not len(frame):
             raise InputError("Found array with 0 sample(s): an encoder needs training rows.")
-        columns = [
-            EncodedColumn.fit(column, weight, indicator_share=self.indicator_share) for _, column in frame.items()
-        ]
+        columns = fit_columns(frame, weight, self.indicator_share)
         if not any(column.node_names for column in columns):
             why = "; ".join(f"{shown(column.name)}: {column.reason}" for column in columns[:3])
             raise InputError(f"No column can be used ({why}): bring columns that vary.")
-        return self._keep(tuple(columns))
+        return self._keep(columns)
 
     def _keep(self, columns: tuple[EncodedColumn, ...]) -> Self:
         self.columns_ = columns
@@ -119,10 +117,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             float64, under the index of ``X``.
         """
         frame = self._own_columns(X)
-        parts = [column.encode(frame[column.name]) for column in self.columns_ if column.node_names]
-        return pd.DataFrame(
-            np.column_stack(parts).astype(np.float64), index=frame.index, columns=self.get_feature_names_out()
-        )
+        nodes = np.empty((len(frame), len(self.sources_)))
+        plain = set(frame.columns[are_plain(frame)])
+        together = [
+            place
+            for place, column in enumerate(self.columns_)
+            if column.kind == "number" and not column.indicator and column.name in plain
+        ]
+        if together:  # there may be thousands
+            columns = [self.columns_[place] for place in together]
+            numbers = frame[[column.name for column in columns]].to_numpy(dtype=np.float64)
+            nodes[:, np.isin(self.sources_, together)] = np.where(
+                np.isnan(numbers), [column.middle[0] for column in columns], numbers
+            )
+        for place in sorted({*self.sources_.tolist()} - {*together}):
+            column = self.columns_[place]
+            nodes[:, self.sources_ == place] = column.encode(frame[column.name])
+        return pd.DataFrame(nodes, index=frame.index, columns=self.get_feature_names_out())
 
     def unseen_levels(self, X: Any) -> dict[str, list[str]]:
         """Name the levels that no training row had.

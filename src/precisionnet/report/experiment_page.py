@@ -38,7 +38,7 @@ from precisionnet.report.theorem import slopes_summary, theorem_parts
 from precisionnet.runner.jobs import Row
 from precisionnet.runner.store import read_folder
 from precisionnet.tables_out import write_table
-from precisionnet.versions import older_recipe
+from precisionnet.versions import PAPER_VERSION, RECIPE_VERSION, older_recipe
 
 PAGE, SUMMARY = "index.html", "summary.csv"
 SENTENCES = {
@@ -73,7 +73,7 @@ def build_page(manifest: Mapping[str, Any], rows: Sequence[Row], total: int | No
     judged = judge_claims(about["kind"], rows, _cohort(manifest)) if complete and of_the_paper(manifest, about) else []
     claims = [dict(claim) for claim in judged]
     parts = _parts(rows, about, claims)
-    warnings = [*unfinished(len(rows), total), *_older(about, rows), *about.get("notes", [])]
+    warnings = [*unfinished(len(rows), total), *_older(manifest, about, rows), *about.get("notes", [])]
     failed = failures(rows, parts.where)
     with plots.styled():
         pictures = {
@@ -165,9 +165,10 @@ def _cohort(manifest: Mapping[str, Any]) -> str | None:
     return (manifest.get("config", {}).get("data") or {}).get("cohort")
 
 
-def _older(about: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
+def _older(manifest: Mapping[str, Any], about: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
     """Say when rows were made with an earlier recipe; Theorem 1 is about Step 1 alone, which has none."""
-    told = None if about["kind"] == "theorem" else older_recipe(row.get("recipe_version") for row in rows)
+    present = PAPER_VERSION if of_the_paper(manifest, about) else RECIPE_VERSION
+    told = None if about["kind"] == "theorem" else older_recipe((row.get("recipe_version") for row in rows), present)
     return [] if told is None else [told]
 
 

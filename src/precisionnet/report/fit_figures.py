@@ -16,9 +16,12 @@ from precisionnet.plots.fit import Whisker
 from precisionnet.plots.graph import EDGES_DRAWN, unit_of
 from precisionnet.report.fit_errors import FitErrors
 from precisionnet.report.fit_verdict import NAMES
+from precisionnet.sparse_matrices import as_array, extreme_eigenvalues
 from precisionnet.types import FloatArray
 
 GRID_POINTS = 200
+EIGENVALUES_MOST = 2_000
+"""Nodes up to which a page shows all eigenvalues: of 2,000 they take some seconds, and eight times as long of 4,000."""
 FOR_A_PAPER = ("scores", "outcome", "roc", "effects", "brain-", "graph", "heat_map", "error_by_target", "calibration")
 """Beginnings of the names of those that are written beside the page."""
 
@@ -119,20 +122,22 @@ def _training(result: Measured) -> Captioned:
     mu, responses = _responses(model)
     many = len(model.networks_) > 1
     metric = "Mean absolute error" if result.task == "regression" else "Accuracy"
-    return {
+    drawn: Captioned = {
         "training": (
             plots.training_curves(model.history_, model.best_epoch_, metric),
             f"{metric} by epoch, the distance between the two matrices, and the exact zeros.",
-        ),
-        "spectrum": (
-            plots.spectrum(model.precision_, model.task_precision_, model.method == "vnn"),
-            f"Eigenvalues of the sparse and of the task-aware matrix{' (mean of all networks)' if many else ''}.",
-        ),
-        "responses": (
-            plots.frequency_responses(mu, responses),
-            f"Frequency response of every filter{' of the first network' if many else ''}.",
-        ),
+        )
     }
+    if model.fitted.n_features <= EIGENVALUES_MOST:
+        drawn["spectrum"] = (
+            plots.spectrum(as_array(model.precision_), as_array(model.task_precision_), model.method == "vnn"),
+            f"Eigenvalues of the sparse and of the task-aware matrix{' (mean of all networks)' if many else ''}.",
+        )
+    drawn["responses"] = (
+        plots.frequency_responses(mu, responses),
+        f"Frequency response of every filter{' of the first network' if many else ''}.",
+    )
+    return drawn
 
 
 def is_signed(model: Any) -> bool:
@@ -157,8 +162,12 @@ def _brain_caption(measure: str) -> str:
 
 
 def _responses(model: Any) -> tuple[FloatArray, list[FloatArray]]:
-    """Return the eigenvalues of the first network's scaled matrix, and h(mu) of each of its filters on a grid."""
-    mu = np.linalg.eigvalsh(model.shift_)
+    """Return the eigenvalues of the first network's scaled matrix, and h(mu) of each of its filters on a grid.
+
+    Of many eigenvalues, the smallest and the largest.
+    """
+    few = model.fitted.n_features <= EIGENVALUES_MOST
+    mu = np.linalg.eigvalsh(as_array(model.shift_)) if few else np.array(extreme_eigenvalues(model.shift_))
     grid = torch.linspace(float(mu.min()), float(mu.max()), GRID_POINTS, dtype=torch.float64)
     with torch.no_grad():
         return mu, [bank.frequency_response(grid).reshape(GRID_POINTS, -1).numpy() for bank in model.network_.filters]

@@ -22,15 +22,16 @@ from precisionnet.evaluation.metrics import decimals_of, significant
 from precisionnet.evidence import EdgeInference, TaskEvidence
 from precisionnet.parameters import PARAMETERS
 from precisionnet.plots.brain import count_regions
-from precisionnet.plots.graph import EDGES_DRAWN, unit_of
+from precisionnet.plots.graph import EDGES_DRAWN, graph_of, unit_of
 from precisionnet.report.data_graph import LEVEL, edges_with_sureness, interval_text, q_text
 from precisionnet.report.explain_page import edge_rows, node_rows
 from precisionnet.report.fit_errors import fit_errors
-from precisionnet.report.fit_figures import Captioned, fit_figures, for_a_paper, is_signed
+from precisionnet.report.fit_figures import EIGENVALUES_MOST, Captioned, fit_figures, for_a_paper, is_signed
 from precisionnet.report.fit_verdict import NAMES, how_tested, other_error, score_lines, verdict
 from precisionnet.report.interactive import Explorer, explorer, model_graphs
 from precisionnet.report.methods_text import chosen_by, paper_text
 from precisionnet.report.page import NONE, Picture, template
+from precisionnet.sparse_matrices import as_array, extreme_eigenvalues
 from precisionnet.versions import versions
 
 EDGES_SHOWN = 30
@@ -189,7 +190,8 @@ def build_fit_page(
         n_pairs=n * (n - 1) // 2,
         chosen_by=chosen_by(model),
         n_networks=len(model.networks_),
-        n_negative=int(np.count_nonzero(np.linalg.eigvalsh(model.task_precision_) <= 0)),
+        n_negative=_n_negative(model),
+        eigenvalues_most=EIGENVALUES_MOST,
         parameters=_parameters(model),
         fitted=_fitted(model),
         versions=made_with,
@@ -278,14 +280,13 @@ def _task_nodes(model: Any) -> list[tuple[str, str]]:
 
 def _task_edges(model: Any) -> list[tuple[str, str, str]]:
     """Return the strongest pairs among the edges of the sparse graph."""
-    blocks = model.fitted.blocks
-    graph = blocks.matrix_norms(model.task_graph_)
-    rows, cols = np.nonzero(np.triu(blocks.matrix_norms(model.precision_), k=1))
-    order = np.argsort(-np.abs(graph[rows, cols]), kind="stable")[:TASK_SHOWN]
-    signed = blocks.signed & is_signed(model)
+    graph = graph_of(model, "task")
+    strongest = list(zip(graph.first, graph.second, graph.value, graph.unsigned, strict=True))[:TASK_SHOWN]
+    signed = is_signed(model)
     return [
-        (blocks.names[i], blocks.names[j], _effect(graph[i, j], signed[i] and signed[j]))
-        for i, j in zip(rows[order], cols[order], strict=True)
+        (graph.names[i], graph.names[j], _effect(value, signed and not without))
+        for i, j, value, without in strongest
+        if value
     ]
 
 
@@ -308,7 +309,7 @@ def _parameters(model: Any) -> list[tuple[str, str, bool, str, str]]:
 
 
 def _fitted(model: Any) -> list[tuple[str, str]]:
-    smallest, largest = np.linalg.eigvalsh(model.precision_)[[0, -1]]
+    smallest, largest = extreme_eigenvalues(model.precision_)
     counts = [sum(p.numel() for p in network.parameters()) for network in model.networks_]  # readouts may differ
     return [
         ("l1 penalty used (lambda)", significant(model.l1_penalty_)),
@@ -320,6 +321,13 @@ def _fitted(model: Any) -> list[tuple[str, str]]:
         ("weights of one network", " or ".join(f"{count:,}" for count in dict.fromkeys(counts))),
         ("random seed", _show(model.random_state)),
     ]
+
+
+def _n_negative(model: Any) -> int:
+    """Count eigenvalues that a logarithmic scale cannot show; 0 where none are drawn."""
+    if model.fitted.n_features > EIGENVALUES_MOST:
+        return 0
+    return int(np.count_nonzero(np.linalg.eigvalsh(as_array(model.task_precision_)) <= 0))
 
 
 def _show(value: Any) -> str:

@@ -113,7 +113,7 @@ class Experiment:
     metrics : tuple of str, default=()
         Numbers that every row must have. A fit without a finite one counts as failed.
     recipe_version : int, default=None
-        Version of the training recipe (``precisionnet.versions.RECIPE_VERSION``) where results depend on it.
+        Version of the training recipe (``precisionnet.versions``) where results depend on it.
 
     Examples
     --------

@@ -25,7 +25,7 @@ from precisionnet.datasets.dataset import Dataset
 from precisionnet.datasets.neuro.regions import parse_region
 from precisionnet.datasets.validation import MIN_ROWS
 from precisionnet.errors import shown, some
-from precisionnet.preprocessing.table_columns import is_label_column
+from precisionnet.preprocessing.table_columns import columns_of_labels, is_label_column
 from precisionnet.types import TaskName
 
 FEWEST_PEOPLE = 3
@@ -66,7 +66,7 @@ def check_dataset(data: Dataset, task: TaskName | None = None, missing: str = "e
         sentence = f"{column_list(wrong)} hold{'s' * (len(wrong) == 1)} complex numbers: leave out with "
         found.append(Finding("error", "text", sentence + drop_options(wrong) + "."))
     table = data.X.drop(columns=wrong) if wrong else data.X
-    labels = [str(name) for name, column in table.items() if is_label_column(column)]
+    labels = [str(name) for name in columns_of_labels(table)]
     X = table.drop(columns=labels)
     if len(X) < MIN_ROWS or X.shape[1] + len(labels) < 2:
         sentence = f"{counted(len(X), 'row')} and {counted(X.shape[1] + len(labels), 'column')}: a fit needs at least "
