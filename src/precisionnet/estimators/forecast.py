@@ -1,7 +1,7 @@
 r"""How long a fit will take and how much memory it needs, said before it starts.
 
-The time of a fit is that of its gradient steps, of which the number is known: epochs x batches x members. A step of one
-member costs
+The time of a fit is that of its gradient steps, of which the number is known: epochs x batches x members. A step of a
+member with one layer costs
 
     dense     STEP + SIGNAL N B + (PAIR + PAIR_ROW B) N^2
     sparse    STEP + SIGNAL N B + ENTRY_ROW B (N + 2 edges)
@@ -32,8 +32,9 @@ from precisionnet.parameters import Settings
 from precisionnet.precision.rows import DENSE_MOST, rounded_up
 from precisionnet.types import FloatArray
 
-STEP, SIGNAL, PAIR, PAIR_ROW, ENTRY_ROW = 5e-5, 8e-8, 4e-9, 1.6e-10, 3.6e-9
-"""Seconds: of a step, and per number of the signals, pair, pair and row, and entry and row."""
+STEP, SIGNAL, PAIR, PAIR_ROW, ENTRY_ROW, DEEP = 5e-5, 8e-8, 9e-9, 1.6e-10, 3.6e-9, 2.2
+"""Seconds: of a step, and per number of the signals, pair, pair and row, and entry and row; times that with a second
+layer."""
 SOLVE, LINEAR = 1e-10, 4e-7
 """Seconds per cube of a dense component's size, and per number in the rows of a linear network's path."""
 REFERENCE_SECONDS = 2.7e-3
@@ -101,9 +102,9 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
     batch = min(settings.batch_size, own_rows, max(SMALLEST_BATCH, own_rows // FEWEST_BATCHES))
     n_steps = settings.n_epochs * max(FEWEST_BATCHES, own_rows // batch)
     n_members = max(1, len(roster))
-    n_trained = n_members
-    if rows.X.size >= TRIED_FROM and settings.readout == "several":  # of twins one is given up after a short trial
-        n_trained -= sum(kind.twin is not None for kind, _ in roster)
+    tried = rows.X.size >= TRIED_FROM and settings.readout == "several"  # of twins one is given up after a short trial
+    trained = [kind for kind, _ in roster if not (tried and kind.twin is not None)]
+    n_trained = sum(DEEP if kind.deep else 1.0 for kind in trained) or 1.0
     n_edges, entries = 0.0, 0.0
     if data.sparse:
         n_edges, lighter = _counted_edges(data, settings)
