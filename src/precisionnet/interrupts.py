@@ -1,4 +1,4 @@
-"""Ctrl-C stops what is running once: what is cleaned up after it is not interrupted again.
+"""Ctrl-C stops what is running once: what is cleaned up after it is not interrupted again. Training it asks to end.
 
 Workers are killed, files are closed, and semaphores are given back in a fraction of a second. A second Ctrl-C in that
 time would leave some of it undone, and Python would print a traceback of wherever it was.
@@ -8,14 +8,27 @@ from __future__ import annotations
 
 import atexit
 import math
+import os
 import signal
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 PAUSE = 5.0
 """Seconds after a Ctrl-C in which another one is not heeded; one that comes later interrupts a clean-up that hangs."""
+
+
+@dataclass
+class Wish:
+    """Whether somebody has asked for an end with a Ctrl-C."""
+
+    answer: str
+    """What is said at once, as the end may take a while."""
+    heard: bool = False
+    """Whether one is waited for: while it is not, a Ctrl-C interrupts as ever."""
+    came: bool = False
 
 
 class _CtrlC:
@@ -25,6 +38,7 @@ class _CtrlC:
         self._last = -math.inf
         self._held = 0
         self._came = False
+        self.wish: Wish | None = None
 
     def forget(self) -> None:
         """Heed the next one, however soon after the last of an earlier run."""
@@ -33,6 +47,9 @@ class _CtrlC:
     def __call__(self, *_: object) -> None:
         if self._held:
             self._came = True
+        elif self.wish is not None and self.wish.heard and not self.wish.came:
+            self.wish.came = True
+            os.write(2, f"\n{self.wish.answer}\n".encode())  # a handler may come in the middle of another write
         elif time.monotonic() - self._last >= PAUSE:
             self._last = time.monotonic()
             raise KeyboardInterrupt
@@ -68,6 +85,22 @@ def ctrl_c_once() -> Iterator[None]:
     finally:
         if replaced:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def ctrl_c_asks(answer: str) -> Iterator[Wish]:
+    """Yield what tells whether a Ctrl-C came while it was ``heard``; the next one interrupts.
+
+    A handler that the user has set stays, and in other threads than the main one nothing is heard.
+    """
+    with ctrl_c_once():
+        mine = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is _ctrl_c
+        wish = Wish(answer)
+        before, _ctrl_c.wish = _ctrl_c.wish, wish if mine else _ctrl_c.wish
+        try:
+            yield wish
+        finally:
+            _ctrl_c.wish = before
 
 
 @contextmanager

@@ -32,6 +32,23 @@ def test_callbacks_get_every_row_and_cannot_change_it(gaussian, quick):
         PNNRegressor(callbacks=["print"]).fit(gaussian.X, gaussian.y)
 
 
+@both_recipes
+def test_a_callback_that_returns_true_ends_the_training(gaussian, quick):
+    quick = quick | {"max_epochs": 6}
+    model = PNNRegressor(**quick, callbacks=[lambda row: row["epoch"] == 2]).fit(gaussian.X, gaussian.y)
+    assert model.n_iter_ == 2
+    whole = PNNRegressor(**quick, callbacks=[lambda row: 1]).fit(gaussian.X, gaussian.y)  # a number is no demand
+    assert whole.n_iter_ == 6
+    assert model.history_.equals(whole.history_[:2])
+
+
+def test_a_graph_that_thins_out_does_so_before_the_training_ends(gaussian):
+    sparse = {"max_epochs": 5, "n_members": 2, "readout": "both", "predict_on": "sparse", "random_state": 0}
+    model = PNNRegressor(**sparse, callbacks=[lambda row: True]).fit(gaussian.X, gaussian.y)
+    assert 1 < model.n_iter_ < PNNRegressor(**sparse).settings.n_epochs
+    assert (model.shift_ == 0).any()
+
+
 def test_verbose_prints_a_line_per_epoch(gaussian, capsys):
     model = PNNRegressor(**QUICK["standard"], verbose=True).fit(gaussian.X, gaussian.y)
     lines = capsys.readouterr().out.splitlines()

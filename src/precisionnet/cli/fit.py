@@ -83,10 +83,12 @@ def fit_and_write(
     settings = settings_of(parameters, task, name_of=option_name)
     with whole_folder(out, is_ours=is_fit_output) as folder:
         _say_how_long(data, task, parameters)
-        with epochs(settings.n_epochs) as bar:
+        only = folds is None and settings.recipe == "standard" and settings.n_members > 1  # tests itself by its folds
+        with epochs(settings.n_epochs, only=only) as bar:
             result = measure(
                 data, task, parameters, seed=seed, folds=folds, callbacks=[bar.advance], on_fit=bar.count_fits
             )
+        result.notes.extend([bar.note] if bar.note else [])
         result.model.save(folder / MODEL_FOLDER)
         write_table(tested_rows(result, data), folder / PREDICTIONS)
         write_page(result, data, findings, source, explain, folder, out)

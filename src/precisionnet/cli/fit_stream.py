@@ -70,7 +70,7 @@ def run_fit_stream(asked: StreamRequest) -> None:
     console.note(f"{asked.table} is read piece by piece, two or three times before the training begins.")
     try:
         with whole_folder(asked.out, is_ours=is_fit_output) as folder:
-            with epochs(settings.n_epochs) as bar, warnings.catch_warnings(record=True) as caught:
+            with epochs(settings.n_epochs, only=True) as bar, warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 model = (PNNRegressor if task == "regression" else PNNClassifier)(
                     **parameters, random_state=asked.seed, callbacks=[bar.advance]
@@ -79,6 +79,7 @@ def run_fit_stream(asked: StreamRequest) -> None:
             told = [str(one.message) for one in caught if issubclass(one.category, PrecisionNetWarning)]
             data = _sampled_rows(rows, model)
             result = measure_sample(model, data, task, seed=asked.seed, warned=told)
+            result.notes.extend([bar.note] if bar.note else [])
             n_sampled, n_rows = len(result.y), model.n_rows_["training"]
             if n_sampled < n_rows:
                 result.notes.append(

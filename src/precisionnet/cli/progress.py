@@ -19,6 +19,7 @@ from rich.progress import (
 from rich.text import Text
 
 from precisionnet.cli import console
+from precisionnet.interrupts import Wish, ctrl_c_asks
 
 if TYPE_CHECKING:
     from precisionnet.runner.run import Event
@@ -28,22 +29,36 @@ QUIET_SECONDS = 30.0
 
 
 class EpochBar:
-    """The epochs of one or several fits, each at most ``max_epochs`` long, on one bar."""
+    """The epochs of one or several fits, each at most ``max_epochs`` long, on one bar.
 
-    def __init__(self, progress: Progress, max_epochs: int) -> None:
-        self._progress, self._max_epochs = progress, max_epochs
+    Where there is only one fit, a Ctrl-C ends its training, and what was learned is kept; several it stops.
+    """
+
+    def __init__(self, progress: Progress, max_epochs: int, wish: Wish, only: bool) -> None:
+        self._progress, self._max_epochs, self._wish, self._only = progress, max_epochs, wish, only
         self._task = progress.add_task("training", total=max_epochs, losses="")
+        self.note = ""
+        """What to say of a training that was ended."""
 
     def count_fits(self, done: int, total: int) -> None:
         """Take note that so many fits of all are done; those that stopped early are an end, too."""
+        if self._wish.came:  # a network that was ended is not tested by others that are not
+            raise KeyboardInterrupt
+        self._only = self._wish.heard = False
         self._progress.update(self._task, completed=done * self._max_epochs, total=total * self._max_epochs)
 
-    def advance(self, row: dict[str, float]) -> None:
-        """Take the history's row of one epoch."""
+    def advance(self, row: dict[str, float]) -> bool:
+        """Take the history's row of one epoch; return whether it is to be the last."""
         losses = f"train {row['train_loss']:.3f}"
         if row["validation_loss"] == row["validation_loss"]:
             losses += f"  validation {row['validation_loss']:.3f}"
         self._progress.update(self._task, advance=1, losses=losses)
+        epoch = int(row["epoch"])
+        self._wish.heard = self._only and epoch < self._max_epochs
+        if not self._wish.came:
+            return False
+        self.note = f"Training was ended by Ctrl-C after epoch {epoch} of {self._max_epochs}: a whole one may do better."
+        return True
 
     def finish(self) -> None:
         """Fill the bar: early stopping is an end, too."""
@@ -51,8 +66,8 @@ class EpochBar:
 
 
 @contextmanager
-def epochs(max_epochs: int) -> Iterator[EpochBar]:
-    """Yield the bar of a training; without a terminal nothing is drawn until the end."""
+def epochs(max_epochs: int, *, only: bool) -> Iterator[EpochBar]:
+    """Yield the bar of a training, which may be the only one; without a terminal nothing is drawn until the end."""
     columns = (
         TextColumn("training"),
         BarColumn(bar_width=24),
@@ -60,8 +75,9 @@ def epochs(max_epochs: int) -> Iterator[EpochBar]:
         TextColumn("{task.fields[losses]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console.err) as progress:
-        bar = EpochBar(progress, max_epochs)
+    answer = "Training ends after this epoch, and what was learned is kept. Ctrl-C again stops without writing anything."
+    with Progress(*columns, console=console.err) as progress, ctrl_c_asks(answer) as wish:
+        bar = EpochBar(progress, max_epochs, wish, only)
         yield bar
         bar.finish()
 

@@ -372,7 +372,8 @@ RUNNING = """network : callable, default=None
     ``network(n_nodes, n_outputs)`` returns a torch module called as ``module(x, shift)``, x of shape (batch, nodes, 1);
     it is trained in place of a ``PrecisionNetwork``.
 callbacks : sequence of callable, default=None
-    Called after each epoch with its row of ``history_``, a dictionary; with workers, some epochs at a time.
+    Called after each epoch with its row of ``history_``, a dictionary; with workers, some epochs at a time. One that
+    returns True ends the training; the best epoch so far is kept.
 warm_start : bool, default=False
     Start ``fit`` at the networks and matrices of the fit before.
 n_jobs : int, default=None

@@ -24,7 +24,7 @@ HistoryRow = dict[str, float]
 """One epoch: every term of the objective, losses and metrics, zeros and eigenvalues of theta."""
 
 Callback = Callable[[HistoryRow], object]
-"""Called after each epoch with its row of the history."""
+"""Called after each epoch with its row of the history; one that returns True ends the training."""
 
 EIGENVALUE_ERRORS = (TorchLinAlgError, np.linalg.LinAlgError)
 """What an eigenvalue solver raises when it meets NaN."""
@@ -122,7 +122,7 @@ class Trainer:
         self._policy, self._callbacks = policy, list(callbacks)
         self.history: list[HistoryRow] = []
         self.done = False
-        """Whether training has ended: at the last epoch, or without a better validation loss for too long."""
+        """Whether training has ended: at the last epoch, without a better validation loss for too long, or on demand."""
         self._kept: Snapshot | None = None
         self._kept_loss = np.inf
 
@@ -144,8 +144,9 @@ class Trainer:
         patience = self._policy.patience
         waited = self._kept is not None and patience is not None and epoch - self._kept.epoch >= patience
         self.done = waited or epoch >= self._policy.max_epochs
-        for callback in self._callbacks:
-            callback(dict(row))
+        answers = [callback(dict(row)) for callback in self._callbacks]
+        # A graph that thins out goes on until it has: before, no epoch is what was asked for.
+        self.done = self.done or (allowed is not None and any(answer is True for answer in answers))
         return row
 
     @property

@@ -1,0 +1,57 @@
+"""Ctrl-C during a training: what was learned is kept; the second one, or one at another time, stops."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from precisionnet import load
+from precisionnet.cli import progress
+
+QUICK = ("--target", "age", "--id", "who", "--n-members", "4", "--max-epochs", "9")
+
+
+@pytest.fixture
+def pressed(monkeypatch):
+    """Press Ctrl-C so many times while each of these epochs' rows is shown."""
+    times: dict[int, int] = {}
+    advance = progress.EpochBar.advance
+
+    def advance_and_press(self, row):
+        ended = advance(self, row)
+        for _ in range(times.get(int(row["epoch"]), 0)):
+            os.kill(os.getpid(), signal.SIGINT)
+        return ended
+
+    monkeypatch.setattr(progress.EpochBar, "advance", advance_and_press)
+    return times
+
+
+def test_the_first_one_ends_the_training_and_what_was_learned_is_kept(precisionnet, table, tmp_path, pressed, capfd):
+    pressed[3] = 1
+    done = precisionnet("fit", table, *QUICK, "--out", tmp_path / "out")
+    assert done.code == 0
+    assert "Training ends after this epoch, and what was learned is kept" in capfd.readouterr().err
+    said = "Training was ended by Ctrl-C after epoch 4 of 9: a whole one may do better."
+    assert said in done.sentence
+    assert said in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert load(tmp_path / "out" / "model").n_iter_ == 4
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize(("epoch", "times"), [(3, 2), (9, 1)])
+def test_the_second_one_or_one_after_the_training_stops(precisionnet, table, tmp_path, pressed, epoch, times):
+    pressed[epoch] = times
+    done = precisionnet("fit", table, *QUICK, "--out", tmp_path / "out")
+    assert done.code == 130
+    assert "Stopped; nothing was written" in done.sentence
+    assert not (tmp_path / "out").exists()
+
+
+def test_several_fits_are_stopped(precisionnet, table, tmp_path, pressed):
+    pressed[2] = 1
+    done = precisionnet("fit", table, *QUICK, "--folds", "3", "--out", tmp_path / "out")
+    assert done.code == 130
+    assert not (tmp_path / "out").exists()
