@@ -33,8 +33,8 @@ def test_the_first_one_ends_the_training_and_what_was_learned_is_kept(precisionn
     pressed[3] = 1
     done = precisionnet("fit", table, *QUICK, "--out", tmp_path / "out")
     assert done.code == 0
-    assert "Training ends after this epoch, and what was learned is kept" in capfd.readouterr().err
-    said = "Training was ended by Ctrl-C after epoch 4 of 9: a whole one may do better."
+    assert "The training ends with this epoch, and what was learned is kept" in capfd.readouterr().err
+    said = "Ctrl-C ended the training after epoch 4 of 9: a whole one may do better."
     assert said in done.sentence
     assert said in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert load(tmp_path / "out" / "model").n_iter_ == 4

@@ -57,7 +57,7 @@ class EpochBar:
         self._wish.heard = self._only and epoch < self._max_epochs
         if not self._wish.came:
             return False
-        self.note = f"Training was ended by Ctrl-C after epoch {epoch} of {self._max_epochs}: a whole one may do better."
+        self.note = f"Ctrl-C ended the training after epoch {epoch} of {self._max_epochs}: a whole one may do better."
         return True
 
     def finish(self) -> None:
@@ -75,7 +75,7 @@ def epochs(max_epochs: int, *, only: bool) -> Iterator[EpochBar]:
         TextColumn("{task.fields[losses]}"),
         TimeRemainingColumn(),
     )
-    answer = "Training ends after this epoch, and what was learned is kept. Ctrl-C again stops without writing anything."
+    answer = "The training ends with this epoch, and what was learned is kept; Ctrl-C again stops, and nothing is written."
     with Progress(*columns, console=console.err) as progress, ctrl_c_asks(answer) as wish:
         bar = EpochBar(progress, max_epochs, wish, only)
         yield bar

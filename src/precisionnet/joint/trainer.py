@@ -122,7 +122,7 @@ class Trainer:
         self._policy, self._callbacks = policy, list(callbacks)
         self.history: list[HistoryRow] = []
         self.done = False
-        """Whether training has ended: at the last epoch, without a better validation loss for too long, or on demand."""
+        """Whether training has ended: by itself, or because a callback asked for it."""
         self._kept: Snapshot | None = None
         self._kept_loss = np.inf
 
