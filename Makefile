@@ -143,6 +143,7 @@ bench-scale: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale.fit
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale.rows
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale.workers
+	$(BIN)/python -m benchmarks.scale.curves
 
 # The defaults on few rows, as single networks, on sparse graphs and on classes; about a quarter of an hour.
 accuracy: $(READY)

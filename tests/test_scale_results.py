@@ -6,8 +6,32 @@ import re
 from pathlib import Path
 
 import pandas as pd
+from benchmarks.scale import curves
 
 ROOT = Path(__file__).parents[1]
+
+
+def test_curves_are_drawn_from_the_committed_rows():
+    """Slopes are rounded, so that processors agree on them."""
+    found = curves.curves()
+    assert (curves.SCALE / "curves.md").read_text(encoding="utf-8") == curves.table(found)
+    (fits,) = (curve for curve in found if curve.name == "sparse support")
+    assert fits.x[0] == 1_000
+    assert fits.x[-1] == 20_000
+    assert fits.slope <= 1.2
+
+
+def test_fits_against_columns_are_the_committed_rows():
+    rows = pd.read_csv(ROOT / "results" / "scale" / "fit.csv")
+    text = (ROOT / "docs" / "large.md").read_text(encoding="utf-8").split("<!-- results/scale/fit.csv -->")[1]
+    table = [line for line in text.split("\n\n")[0].splitlines() if re.match(r"\| \d", line)]
+    assert len(table) == 6
+    for line in table:
+        fit, columns, scale, edges, seconds, memory = [cell.strip() for cell in line.strip("|").split("|")]
+        case = "defaults" if "defaults" in fit else "planted" if "planted" in fit else "columns"
+        (row,) = rows[(rows["case"] == case) & (rows["n_features"] == int(columns.replace(",", "")))].itertuples()
+        assert (float(scale), int(edges.replace(",", ""))) == (row.l1_scale, row.n_edges)
+        assert (seconds, memory) == (f"{row.cpu_seconds:.0f}", f"{row.peak_gb:.2f} GB")
 
 
 def test_fits_against_rows_are_the_committed_rows():

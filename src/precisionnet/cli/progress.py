@@ -75,7 +75,7 @@ def epochs(max_epochs: int, *, only: bool) -> Iterator[EpochBar]:
         TextColumn("{task.fields[losses]}"),
         TimeRemainingColumn(),
     )
-    answer = "The training ends with this epoch, and what was learned is kept; Ctrl-C again stops, and nothing is written."
+    answer = "The training ends with this epoch, and what was learned is kept; Ctrl-C again stops without writing."
     with Progress(*columns, console=console.err) as progress, ctrl_c_asks(answer) as wish:
         bar = EpochBar(progress, max_epochs, wish, only)
         yield bar
