@@ -243,9 +243,10 @@ def test_cohorts_in_the_readme_are_the_committed_rows():
         assert f"| {METHODS[method].label} | {' | '.join(cells)} |" in text
 
 
-def test_the_cohort_in_the_papers_reading_is_the_committed_rows():
-    text = told().split("<!-- results/abide/paper -->")[1].split("\n\n")[0]
-    errors = experiment("abide/paper").groupby("method")["mae"]
+@pytest.mark.parametrize("cohort", ["abide", "ants"])
+def test_the_cohort_in_the_papers_reading_is_the_committed_rows(cohort):
+    text = told().split(f"<!-- results/{cohort}/paper -->")[1].split("\n\n")[0]
+    errors = experiment(f"{cohort}/paper").groupby("method")["mae"]
     assert set(errors.groups) >= {"joint", "glasso", "sample", "vnn"}
     for method, own in errors:
         assert f"| {METHODS[method].label} | {spread(own)} |" in text
@@ -283,6 +284,7 @@ def test_times_of_the_grid_in_the_readme_are_the_committed_rows():
         "abide/flattened",
         "abide/paper",
         "ants/flattened",
+        "ants/paper",
         "convergence",
         "stability",
         "synthetic/flattened",
