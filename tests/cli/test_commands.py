@@ -171,7 +171,7 @@ import sys
 from precisionnet.cli.app import app
 if {command[0] == "fit"}:
     import precisionnet.cli.progress
-    def started(max_epochs):
+    def started(max_epochs, only):
         raise SystemExit(0)
     precisionnet.cli.progress.epochs = started
 try:
