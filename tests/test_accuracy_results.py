@@ -13,7 +13,7 @@ from precisionnet import PNNRegressor
 from precisionnet.evaluation.methods import STANDARD_GRID
 from precisionnet.report.experiment_page import build_page
 from precisionnet.runner import read_folder
-from precisionnet.versions import RECIPE_VERSION, older_recipe
+from precisionnet.versions import PAPER_VERSION, RECIPE_VERSION, older_recipe, recipe_version
 
 FOLDER = Path(__file__).parents[1] / "results" / "accuracy"
 DECIDED_BY_A_COMPARISON = ("method", "recipe", "missing")
@@ -28,6 +28,13 @@ def test_rows_of_an_earlier_recipe_say_so():
     said = older_recipe([0, None])
     assert "earlier recipe (version 0 and a version from before versions were kept" in said
     assert f"the present one is version {RECIPE_VERSION}" in said
+
+
+def test_rows_have_the_version_of_their_own_recipe():
+    assert recipe_version({"recipe": ["paper"]}) == recipe_version(None) == PAPER_VERSION
+    assert (
+        recipe_version({"recipe": ["standard"]}) == recipe_version({"recipe": ["paper", "standard"]}) == RECIPE_VERSION
+    )
 
 
 @pytest.mark.parametrize("version", [None, RECIPE_VERSION - 1, RECIPE_VERSION])

@@ -47,7 +47,7 @@ def curves() -> list[Curve]:
     bench = pd.read_csv(RESULTS / "precision_bench.csv")
     seconds, memory = "Fits: processor seconds against columns", "Peak memory in GB against columns"
     sparse = fits[fits["case"].isin(["columns", "planted"])]
-    dense = fits[(fits["support"] == "dense") & fits["case"].isin(["defaults", "error"])]
+    dense = fits[(fits["support"] == "dense") & fits["case"].isin(["dense", "error"])]
     lasso = fits[fits["peer"] == "LassoCV"]
     found = [
         _curve(seconds, "sparse support", sparse, "n_features", "cpu_seconds"),
@@ -82,7 +82,7 @@ def draw(found: list[Curve], path: Path) -> None:
     for axes, panel in zip(figure.subplots(2, 2).flat, panels, strict=True):
         for number, curve in enumerate(one for one in found if one.panel == panel):
             slope = "" if np.isnan(curve.slope) else f" (slope {curve.slope:.2f})"
-            style = {"color": COLOURS[number], "marker": MARKERS[number], "markersize": 5}
+            style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], "markersize": 5}
             axes.loglog(curve.x, curve.y, label=curve.name + slope, **style)
         axes.set_title(panel, fontsize=9, loc="left")
         axes.grid(alpha=0.3)

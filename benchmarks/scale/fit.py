@@ -6,6 +6,7 @@
 Cases:
 
 ``defaults``  300 rows, nothing set: one giant component of chance edges.
+``dense``     the same with matrices of all pairs.
 ``planted``   500 rows, the target a sum of 20 columns and noise; 500 other rows judge, beside scikit-learn's LassoCV.
 ``columns``   500 rows, 1,000 to 10,000 columns at a fixed number of edges per node; with ``planted`` the slope of time.
 ``predict``   a matrix of 5,000 nodes with 1 % edges: rows per second on it, sparse against dense.
@@ -35,8 +36,8 @@ OUT = Path(__file__).parents[2] / "results" / "scale" / "fit.csv"
 N_PLANTED = 20
 L1_SCALE = 1.5
 CASES = (
-    ("defaults", 1000),
     ("defaults", 2000),
+    ("dense", 1000),
     ("columns", 1000),
     ("columns", 2000),
     ("columns", 5000),
@@ -92,6 +93,12 @@ def defaults(n: int) -> list[dict[str, Any]]:
     """Nothing set."""
     X, y, _ = table(300, n)
     return [fit(X, y)[1]]
+
+
+def dense(n: int) -> list[dict[str, Any]]:
+    """All pairs."""
+    X, y, _ = table(300, n)
+    return [fit(X, y, support="dense")[1]]
 
 
 def columns(n: int) -> list[dict[str, Any]]:
@@ -209,7 +216,7 @@ def cost_slope(rows: list[dict[str, Any]]) -> float | None:
 def main(arguments: list[str]) -> None:
     """All cases, one of them, or the process of one."""
     if arguments[:1] == ["--run"]:
-        run = {"defaults": defaults, "columns": columns, "planted": planted, "predict": predict, "error": error}
+        run = {function.__name__: function for function in (defaults, dense, columns, planted, predict, error)}
         print(json.dumps(run[arguments[1]](int(arguments[2]))))
     elif arguments:
         measure(arguments[0], int(arguments[1]))

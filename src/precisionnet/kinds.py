@@ -66,6 +66,9 @@ FEWEST_MEMBERS = 4
 LASSO = Kind("lasso", "mlp", noise=0.0, linear=True)
 """A linear network with an l1 penalty, for a few columns that matter among many."""
 
+EVERY = (*SEVERAL, LASSO)
+"""All kinds that a model may have."""
+
 LASSO_ROWS = 4
 """Rows per column below which a lasso is tried: with more, a ridge does what it could."""
 

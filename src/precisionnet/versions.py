@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -20,6 +20,12 @@ New rows carry it. Rows that were made with an earlier one stay as they are; the
 
 PAPER_VERSION = 4
 """The same of ``recipe="paper"``, which the paper's experiments run."""
+
+
+def recipe_version(networks: Mapping[str, Any] | None) -> int:
+    """Return the version of the recipe that an experiment's networks were trained by; the paper's if none is named."""
+    recipes = list((networks or {}).get("recipe", ["paper"]))
+    return PAPER_VERSION if recipes == ["paper"] else RECIPE_VERSION
 
 
 def versions() -> dict[str, str]:

@@ -33,7 +33,7 @@ def test_the_first_one_ends_the_training_and_what_was_learned_is_kept(precisionn
     pressed[3] = 1
     done = precisionnet("fit", table, *QUICK, "--out", tmp_path / "out")
     assert done.code == 0
-    assert "The training ends with this epoch, and what was learned is kept" in capfd.readouterr().err
+    assert "The training ends soon, and what was learned is kept" in capfd.readouterr().err
     said = "Ctrl-C ended the training after epoch 4 of 9: a whole one may do better."
     assert said in done.sentence
     assert said in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -50,8 +50,9 @@ def test_the_second_one_or_one_after_the_training_stops(precisionnet, table, tmp
     assert not (tmp_path / "out").exists()
 
 
-def test_several_fits_are_stopped(precisionnet, table, tmp_path, pressed):
+@pytest.mark.parametrize("more", [("--folds", "3"), ("--validation-fraction", "0.2")])
+def test_several_fits_are_stopped(precisionnet, table, tmp_path, pressed, more):
     pressed[2] = 1
-    done = precisionnet("fit", table, *QUICK, "--folds", "3", "--out", tmp_path / "out")
+    done = precisionnet("fit", table, *QUICK, *more, "--out", tmp_path / "out")
     assert done.code == 130
     assert not (tmp_path / "out").exists()

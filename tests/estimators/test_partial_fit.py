@@ -143,7 +143,31 @@ def test_the_step_of_two_classes_is_newtons():
     nothing = SimpleNamespace(
         weight=1e-12, center=np.zeros(2), covariance=np.eye(2), target=ClassTarget(np.array([0, 1]))
     )
-    change = continuation._step(np.zeros((2, 3)), x, y, weight, nothing)
+    change = continuation._step(np.zeros((2, 3)), x, y, weight, nothing, np.arange(2))
     design = np.column_stack([np.ones(50), x])
     newton = np.linalg.solve((design.T * (weight / 4)) @ design, design.T @ (weight * (y - 0.5)))
     np.testing.assert_allclose(change[1] - change[0], newton, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_new", [20, 100, 260])
+def test_a_lasso_keeps_its_columns(n_new):
+    """It came in because rows were few; more rows change its numbers and neither its columns nor its part."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 60))
+    y = X[:, :4].sum(axis=1) + 0.5 * rng.standard_normal(400)
+    model = PNNRegressor(max_epochs=2, random_state=0).fit(X[:100], y[:100])
+    assert model.kind_weights_["lasso"] > 0.5
+    before = lasso_weights(model)
+    error = np.abs(model.predict(X[360:]) - y[360:]).mean()
+    model.partial_fit(X[100 : 100 + n_new], y[100 : 100 + n_new])
+    after = lasso_weights(model)
+    assert model.kind_weights_["lasso"] > 0.5
+    assert ((before == 0) == (after == 0)).all()
+    assert (before != after).any()
+    assert np.abs(model.predict(X[360:]) - y[360:]).mean() < 1.02 * error
+
+
+def lasso_weights(model):
+    fitted = model.fitted
+    lassos = [network for network, kind in zip(fitted.networks, fitted.member_kinds, strict=True) if kind == "lasso"]
+    return np.stack([network.readout.perceptron[0].weight.detach().numpy() for network in lassos])

@@ -83,7 +83,9 @@ def fit_and_write(
     settings = settings_of(parameters, task, name_of=option_name)
     with whole_folder(out, is_ours=is_fit_output) as folder:
         _say_how_long(data, task, parameters)
-        only = folds is None and settings.recipe == "standard" and settings.n_members > 1  # tests itself by its folds
+        # Networks that have left out every row are their own test; any other needs more fits.
+        own_test = settings.recipe == "standard" and settings.n_members > 1 and not settings.validation_fraction
+        only = folds is None and own_test
         with epochs(settings.n_epochs, only=only) as bar:
             result = measure(
                 data, task, parameters, seed=seed, folds=folds, callbacks=[bar.advance], on_fit=bar.count_fits

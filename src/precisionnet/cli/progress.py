@@ -55,7 +55,7 @@ class EpochBar:
         self._progress.update(self._task, advance=1, losses=losses)
         epoch = int(row["epoch"])
         self._wish.heard = self._only and epoch < self._max_epochs
-        if not self._wish.came:
+        if not self._wish.came or epoch >= self._max_epochs:
             return False
         self.note = f"Ctrl-C ended the training after epoch {epoch} of {self._max_epochs}: a whole one may do better."
         return True
@@ -75,7 +75,7 @@ def epochs(max_epochs: int, *, only: bool) -> Iterator[EpochBar]:
         TextColumn("{task.fields[losses]}"),
         TimeRemainingColumn(),
     )
-    answer = "The training ends with this epoch, and what was learned is kept; Ctrl-C again stops without writing."
+    answer = "The training ends soon, and what was learned is kept; Ctrl-C again stops without writing."
     with Progress(*columns, console=console.err) as progress, ctrl_c_asks(answer) as wish:
         bar = EpochBar(progress, max_epochs, wish, only)
         yield bar

@@ -43,16 +43,19 @@ from precisionnet.estimators.targets import NumberTarget, learns_logarithm
 from precisionnet.estimators.training import TrainingRun, snapshot_of
 from precisionnet.joint.problem import GlassoCache, GraphTerms, start_of
 from precisionnet.joint.trainer import Callback
-from precisionnet.kinds import SEVERAL, Kind
+from precisionnet.kinds import EVERY, LASSO, Kind
 from precisionnet.parameters import Settings
 from precisionnet.precision import StreamingMoments
 from precisionnet.threads import limited_threads
-from precisionnet.types import FloatArray
+from precisionnet.types import FloatArray, IndexArray
 
 FEW = 200
 """New rows below which what is measured on rows left out stays as it was."""
 LEAST_CURVATURE = 1e-6
 """Of a linear network's old error along every direction, in standard units."""
+
+SOLVED = frozenset(kind.name for kind in EVERY if kind.linear)
+"""Kinds that are solved, not trained."""
 
 
 def go_on(
@@ -110,10 +113,10 @@ def go_on(
         graph = GraphTerms.of(settings, data.emp_cov, data.weight)
         start = start_of(settings.method, graph, cache)
         linear = _solved_on(fitted, data)
-        if {kind.name for kind in SEVERAL if kind.linear} >= set(fitted.member_kinds):  # nothing to train
+        if set(fitted.member_kinds) <= SOLVED:  # nothing to train
             moved = replace(
                 fitted,
-                networks=tuple(linear),
+                networks=tuple(network for _, network in linear),
                 precision=start.theta,
                 task_precision=start.theta_task,
                 member_matrices=np.repeat(start.theta_task[None], len(linear), axis=0),
@@ -156,10 +159,11 @@ def go_on(
 class _Continuation(TrainingRun):
     """Training whose linear networks are known."""
 
-    linear: list[nn.Module]
+    linear: list[tuple[str, nn.Module]]
+    """With their kinds, those of each in the order of the folds."""
 
     def _linear(self, data: TrainingData, kind: Kind) -> list[nn.Module]:
-        return self.linear
+        return [network for name, network in self.linear if name == kind.name]
 
 
 def _new_rows(model: Any, settings: Settings, X: Any, y: Any, sample_weight: Any, groups: Any) -> TrainingData:
@@ -213,13 +217,12 @@ def _new_rows(model: Any, settings: Settings, X: Any, y: Any, sample_weight: Any
     )
 
 
-def _solved_on(fitted: Fitted, data: TrainingData) -> list[nn.Module]:
-    """Return the linear networks of all rows so far, in the order of the model's; none where it has none."""
+def _solved_on(fitted: Fitted, data: TrainingData) -> list[tuple[str, nn.Module]]:
+    """Return kinds and linear networks of all rows so far, in the order of the model's; none where it has none."""
     assert data.whole is not None
-    names = {kind.name for kind in SEVERAL if kind.linear}
     rows, found = data.training, []
     x, y = data.scaler.transform(rows.X), data.target.tensor(rows.y)
-    for place in (i for i, kind in enumerate(fitted.member_kinds) if kind in names):
+    for place in (i for i, kind in enumerate(fitted.member_kinds) if kind in SOLVED):
         fold = int(fitted.member_folds[place])
         used = np.ones(len(rows), dtype=bool)
         if fold != ALL_ROWS:
@@ -227,23 +230,29 @@ def _solved_on(fitted: Fitted, data: TrainingData) -> list[nn.Module]:
         network = copy.deepcopy(fitted.networks[place])
         weight, bias = network.readout.perceptron[0].weight, network.readout.perceptron[0].bias  # type: ignore
         coefficients = torch.column_stack([bias, weight]).detach().numpy()
-        change = _step(coefficients, x[used], y.numpy()[used], rows.weight[used], fitted)
+        columns = np.arange(x.shape[1])
+        if fitted.member_kinds[place] == LASSO.name:  # what its penalty left out stays out
+            columns = np.flatnonzero(coefficients[:, 1:].any(axis=0))
+        change = _step(coefficients, x[used], y.numpy()[used], rows.weight[used], fitted, columns)
         with torch.no_grad():
             bias += torch.from_numpy(change[:, 0])
             weight += torch.from_numpy(change[:, 1:])
-        found.append(network)
+        found.append((fitted.member_kinds[place], network))
     return found
 
 
-def _step(coefficients: FloatArray, x: FloatArray, y: FloatArray, weight: FloatArray, fitted: Fitted) -> FloatArray:
-    """Return what new rows change of coefficients, (n_outputs, 1 + n_columns), the constants first.
+def _step(
+    coefficients: FloatArray, x: FloatArray, y: FloatArray, weight: FloatArray, fitted: Fitted, columns: IndexArray
+) -> FloatArray:
+    """Return what new rows change of coefficients, (n_outputs, 1 + n_columns), the constants first; of these columns.
 
     One step of Newton's method from the optimum of the old rows: exact for the squared error. Of classes the curvature
     of both is that of the new rows' probabilities, label by label.
     """
-    p = len(fitted.center)
-    design = np.column_stack([np.ones(len(x)), x])
-    output = design @ coefficients.T
+    own = np.concatenate([[0], 1 + columns])
+    center, covariance = fitted.center[columns], fitted.covariance[np.ix_(columns, columns)]
+    design = np.column_stack([np.ones(len(x)), x[:, columns]])
+    output = design @ coefficients[:, own].T
     if isinstance(fitted.target, NumberTarget):
         pull, sizes, length = y[:, None] - output, np.ones_like(output), 1.0
     else:
@@ -251,15 +260,15 @@ def _step(coefficients: FloatArray, x: FloatArray, y: FloatArray, weight: FloatA
         pull = np.eye(len(coefficients))[y] - said
         sizes = np.maximum(said * (1.0 - said), 1e-3)
         length = 1.0 - 1.0 / len(coefficients)  # the labels' outputs only count beside each other
-    old = np.empty((1 + p, 1 + p))
-    old[0, 0], old[0, 1:], old[1:, 0] = 1.0, fitted.center, fitted.center
-    old[1:, 1:] = fitted.covariance + np.outer(fitted.center, fitted.center) + LEAST_CURVATURE * np.eye(p)
-    change: FloatArray = np.empty_like(coefficients)
+    old = np.empty((len(own), len(own)))
+    old[0, 0], old[0, 1:], old[1:, 0] = 1.0, center, center
+    old[1:, 1:] = covariance + np.outer(center, center) + LEAST_CURVATURE * np.eye(len(columns))
+    change: FloatArray = np.zeros_like(coefficients)
     for i, (own_pull, size) in enumerate(zip(pull.T, sizes.T, strict=True)):
         curvature = (
             fitted.weight * float(np.average(size, weights=weight)) * old + (design.T * (weight * size)) @ design
         )
-        change[i] = length * np.linalg.solve(curvature, design.T @ (weight * own_pull))
+        change[i, own] = length * np.linalg.solve(curvature, design.T @ (weight * own_pull))
     return change
 
 

@@ -47,7 +47,7 @@ from torch import Tensor
 
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.targets import ClassTarget, NumberTarget
-from precisionnet.kinds import LASSO, SEVERAL
+from precisionnet.kinds import EVERY
 from precisionnet.linalg import symmetrize
 from precisionnet.precision.covariance import oas_share, oas_share_of, sample_precision, shrink, to_correlation
 from precisionnet.sparse_kernels import sampled_product
@@ -208,7 +208,7 @@ def contributions(fitted: Fitted, X: FloatArray) -> tuple[FloatArray, FloatArray
     """
     x, center = fitted.scaler.transform(X), fitted.center
     step = x - center
-    share = {kind.name: kind.noise for kind in (*SEVERAL, LASSO)}  # kinds that are trained with less noise
+    share = {kind.name: kind.noise for kind in EVERY}  # kinds that are trained with less noise
     noise = sum(weight * share.get(kind, 1.0) ** 2 for kind, weight in fitted.kind_weights.items())
     noise *= fitted.settings.input_noise**2
     if fitted.on_support:  # theta stands for the inverse of the covariance

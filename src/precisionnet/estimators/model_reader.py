@@ -30,7 +30,7 @@ from precisionnet.estimators.regressor import PNNRegressor
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.spread import Spread
 from precisionnet.estimators.targets import ClassTarget, NumberTarget, Target
-from precisionnet.kinds import FEW_ROWS, LASSO, SEVERAL, Kind
+from precisionnet.kinds import EVERY, FEW_ROWS, Kind
 from precisionnet.linalg import LARGEST
 from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import DENSE_MOST, settings_of
@@ -172,10 +172,10 @@ class _Reader:
         names, settings = self._document["member_kinds"], self._settings
         require(isinstance(names, list), "member_kinds is no list")
         expected = [kind for kind, _ in settings.members(self._n_folds)]
-        known = {kind.name: kind for kind in (*SEVERAL, LASSO, *expected)}
+        known = {kind.name: kind for kind in (*EVERY, *expected)}
         require(all(text(name, "a kind") in known for name in names), "there is a kind of network that no model has")
         if settings.readout == "several":
-            fine = 1 <= len(names) <= (len(SEVERAL) + 1) * (self._n_folds + 1)
+            fine = 1 <= len(names) <= len(EVERY) * (self._n_folds + 1)
         else:
             fine = names == [kind.name for kind in expected]
         require(fine, f"there are {len(names)} networks")

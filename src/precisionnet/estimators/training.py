@@ -30,7 +30,7 @@ from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, St
 from precisionnet.joint.sparse_support import sparse_start
 from precisionnet.joint.standard import StandardRecipe, trial_losses
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
-from precisionnet.kinds import BETTER_BY, LASSO, TRIAL, TRIAL_FOLDS, TRIED_FROM, Kind, kinds_for
+from precisionnet.kinds import BETTER_BY, EVERY, LASSO, TRIAL, TRIAL_FOLDS, TRIED_FROM, Kind, kinds_for
 from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import LEARNED, Settings
 from precisionnet.sparse_matrices import with_means
@@ -104,6 +104,8 @@ class TrainingRun:
             trained = settings.members(len(resume.folds), self._kinds)
             self._roster = [one for one in trained if one[0].name in resume.member_kinds]
             self._weights_before = {} if self._same_rows and data.whole is None else resume.kind_weights
+            if data.whole is not None:  # new rows decide nothing about the kinds
+                self._kinds = tuple(kind for kind in EVERY if kind.name in resume.member_kinds)
         else:
             resume = None
         self._folds = self._deal_folds(data, resume) if settings.recipe == "standard" else ()

@@ -60,7 +60,7 @@ from precisionnet.preprocessing.table_columns import is_label_column
 from precisionnet.runner.jobs import Experiment, Finished, Job, Row
 from precisionnet.runner.run import Event, run_experiment
 from precisionnet.types import TaskName
-from precisionnet.versions import RECIPE_VERSION
+from precisionnet.versions import recipe_version
 
 ON_PRECISION = ("joint", "naive", "glasso", "sample")
 """Networks whose matrix is an estimate of the precision; a VNN runs on the covariance."""
@@ -208,7 +208,7 @@ def compare_experiment(
         work=work,
         splits=splits_frame(data, folds, group_folds),
         metrics=(headline(task),),
-        recipe_version=RECIPE_VERSION,
+        recipe_version=recipe_version(grid),
         about={
             "kind": "comparison",
             "title": f"Predicting {data.y.name}",

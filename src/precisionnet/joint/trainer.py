@@ -123,6 +123,8 @@ class Trainer:
         self.history: list[HistoryRow] = []
         self.done = False
         """Whether training has ended: by itself, or because a callback asked for it."""
+        self._asked = False
+        """Whether a callback has asked for an end."""
         self._kept: Snapshot | None = None
         self._kept_loss = np.inf
 
@@ -145,8 +147,9 @@ class Trainer:
         waited = self._kept is not None and patience is not None and epoch - self._kept.epoch >= patience
         self.done = waited or epoch >= self._policy.max_epochs
         answers = [callback(dict(row)) for callback in self._callbacks]
+        self._asked |= any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
         # A graph that thins out goes on until it has: before, no epoch is what was asked for.
-        self.done = self.done or (allowed is not None and any(answer is True for answer in answers))
+        self.done = self.done or (self._asked and allowed is not None)
         return row
 
     @property

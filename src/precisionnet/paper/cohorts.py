@@ -18,7 +18,7 @@ from precisionnet.evaluation.metrics import headline
 from precisionnet.evaluation.protocol import data_hash, make_folds, splits_frame
 from precisionnet.paper.config import Config
 from precisionnet.runner.jobs import Experiment
-from precisionnet.versions import PAPER_VERSION
+from precisionnet.versions import recipe_version
 
 TITLES = {
     "abide": "ABIDE: age from cortical thickness",
@@ -71,7 +71,7 @@ def cohort_experiment(config: Config, data_folder: Path | None) -> Experiment:
         work=work,
         splits=splits_frame(data, folds),
         metrics=(headline("regression"),),
-        recipe_version=PAPER_VERSION,
+        recipe_version=recipe_version(config.networks),
         about={
             "kind": "comparison",
             **cohort_about(cohort),

@@ -25,7 +25,7 @@ from precisionnet.paper.cohorts import load_cohort
 from precisionnet.paper.config import Config
 from precisionnet.paper.stability_slopes import DRAWN
 from precisionnet.runner.jobs import Experiment, Finished, Job, Row
-from precisionnet.versions import PAPER_VERSION
+from precisionnet.versions import recipe_version
 
 METHODS_WITH_A_MATRIX = ("joint", "glasso", "sample", "vnn")
 """Methods whose matrix can be estimated anew without labels."""
@@ -106,7 +106,7 @@ def stability_experiment(config: Config, data_folder: Path | None) -> Experiment
         ),
         work=Stability(config.networks, data, cohort),
         metrics=("slope",),
-        recipe_version=PAPER_VERSION,
+        recipe_version=recipe_version(config.networks),
         about={
             "kind": "stability",
             "title": "Stability: how far predictions move when the matrix has few rows",

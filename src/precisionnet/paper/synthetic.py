@@ -16,7 +16,7 @@ from precisionnet.evaluation.metrics import headline
 from precisionnet.evaluation.protocol import FRACTIONS, draw_hash, make_folds, repeat_seed
 from precisionnet.paper.config import Config
 from precisionnet.runner.jobs import Experiment, Job
-from precisionnet.versions import PAPER_VERSION
+from precisionnet.versions import recipe_version
 
 REUSED = 0.03
 """Cost of a fit with parameters chosen elsewhere: it is one of some dozen candidates."""
@@ -80,7 +80,7 @@ def synthetic_experiment(config: Config) -> Experiment:
         jobs=(*tuned, *reused),
         work=work,
         metrics=(headline("regression"),),
-        recipe_version=PAPER_VERSION,
+        recipe_version=recipe_version(config.networks),
         about={
             "kind": "synthetic",
             "title": "Synthetic data: error and graph over the sparsity of the true precision",

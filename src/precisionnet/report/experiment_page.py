@@ -38,7 +38,7 @@ from precisionnet.report.theorem import slopes_summary, theorem_parts
 from precisionnet.runner.jobs import Row
 from precisionnet.runner.store import read_folder
 from precisionnet.tables_out import write_table
-from precisionnet.versions import PAPER_VERSION, RECIPE_VERSION, older_recipe
+from precisionnet.versions import older_recipe, recipe_version
 
 PAGE, SUMMARY = "index.html", "summary.csv"
 SENTENCES = {
@@ -167,7 +167,7 @@ def _cohort(manifest: Mapping[str, Any]) -> str | None:
 
 def _older(manifest: Mapping[str, Any], about: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
     """Say when rows were made with an earlier recipe; Theorem 1 is about Step 1 alone, which has none."""
-    present = PAPER_VERSION if of_the_paper(manifest, about) else RECIPE_VERSION
+    present = recipe_version(manifest.get("config", {}).get("networks"))
     told = None if about["kind"] == "theorem" else older_recipe((row.get("recipe_version") for row in rows), present)
     return [] if told is None else [told]
 

@@ -177,7 +177,7 @@ def _convolutions(model: Any) -> str:
     second = " (1 in a second layer)" if any(kind.startswith("deep") for kind in model.kind_weights_) else ""
     matrix = HOW_GRAPH[model.method]
     if model.method == "joint" and not settings.sparse:
-        matrix = TASK_AWARE[settings.on_sparse_support(model.fitted.n_features)]
+        matrix = TASK_AWARE[model.fitted.on_support]
     penalty = ""
     if model.method in ("joint", "glasso", "naive"):
         penalty = f" (graphical lasso {_cite('glasso')}, l1 penalty {significant(model.l1_penalty_)})"
