@@ -136,6 +136,16 @@ def test_version(precisionnet):
     assert precisionnet("--version").out.startswith("precisionnet 0.")
 
 
+def test_no_command_is_recommended_that_would_refuse(precisionnet, table, tmp_path):
+    """explain compares effects of all pairs, which a model on a sparse support has not."""
+    quick = ("--target", "age", "--id", "who", "--n-members", "4", "--max-epochs", "1")
+    done = precisionnet("fit", table, *quick, "--support", "sparse", "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "precisionnet explain" not in done.flat + page
+    assert "fit with <code>--support dense</code>" in page
+
+
 @pytest.mark.slow
 def test_demo(precisionnet, tmp_path):
     done = precisionnet("demo", "--out", tmp_path / "demo")

@@ -117,7 +117,7 @@ def write_page(
             findings,
             graph,
             data=data,
-            explain=explain,
+            explain="" if model.fitted.on_support else explain,  # tests compare effects of all pairs
             show_edges=f"precisionnet show {shlex.quote(printable(str(out)))} --edges edges.csv",
             with_files=True,
             no_evidence=why_not,
@@ -171,6 +171,8 @@ def next_step(result: Measured, data: Dataset, explain: str) -> tuple[str, ...]:
         return ("question 4 of the page, where it is wrong; then bring more rows or other columns",)
     if data.site is not None and len(data.site.unique()) > 1 and result.folds.kind in ("networks", "people"):
         return ("the same fit with --hold-out and the column of sites: does it hold at sites it has not seen?",)
+    if result.model.fitted.on_support:
+        return ("question 2 of the page: the columns that the prediction rests on",)
     return "which columns and edges are beyond chance?", explain
 
 
