@@ -22,13 +22,14 @@ PAUSE = 5.0
 
 @dataclass
 class Wish:
-    """Whether somebody has asked for an end with a Ctrl-C."""
+    """A Ctrl-C that asks a training to end, and does not interrupt it."""
 
     answer: str
-    """What is said at once, as the end may take a while."""
+    """Printed when the Ctrl-C comes, as the end may take a while."""
     heard: bool = False
-    """Whether one is waited for: while it is not, a Ctrl-C interrupts as ever."""
+    """Whether a Ctrl-C asks at the moment; while it is False, it interrupts as ever."""
     came: bool = False
+    """Whether it has come."""
 
 
 class _CtrlC:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from precisionnet.precision.compiled import compiled
+from precisionnet.compiled import compiled
 from precisionnet.types import FloatArray, IndexArray
 
 CENTRALITIES = ("strength", "expected_influence", "closeness", "betweenness")

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from precisionnet.compiled import compiled
 from precisionnet.evidence.observations import Observations
 from precisionnet.evidence.pairs import pairs_of
 from precisionnet.evidence.partial_correlation import (
@@ -35,7 +36,6 @@ from precisionnet.evidence.partial_correlation import (
     moderated,
 )
 from precisionnet.precision import ebic, graphical_lasso_path, penalty_grid
-from precisionnet.precision.compiled import compiled
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 N_PENALTIES = 15

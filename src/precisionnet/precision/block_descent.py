@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from precisionnet.compiled import compiled
 from precisionnet.precision.certificate import SparseSymmetric, Verdict, divergence, divergence_bound, symmetric_rows
-from precisionnet.precision.compiled import compiled
 from precisionnet.precision.lasso_kernel import solve_column
 from precisionnet.precision.objective import NO_MATRIX, Penalty, row_of
 from precisionnet.types import BoolArray, FloatArray, IndexArray

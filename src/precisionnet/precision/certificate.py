@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from precisionnet.compiled import compiled
 from precisionnet.linalg import log_det_from_cholesky, try_cholesky
-from precisionnet.precision.compiled import compiled
 from precisionnet.precision.objective import Penalty, row_of
 from precisionnet.types import FloatArray, IndexArray
 

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from precisionnet.compiled import compiled
 from precisionnet.linalg import inverse_from_cholesky, try_cholesky
 from precisionnet.precision.admm import solve_by_admm
 from precisionnet.precision.block_descent import NEAR, block_descent, feasible_start
 from precisionnet.precision.certificate import Verdict
-from precisionnet.precision.compiled import compiled
 from precisionnet.precision.objective import Penalty, row_of
 from precisionnet.types import FloatArray, IndexArray
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from precisionnet.precision.compiled import compiled
+from precisionnet.compiled import compiled
 from precisionnet.types import FloatArray, IndexArray
 
 FIRST_DIRECT = 4

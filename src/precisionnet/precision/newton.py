@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from precisionnet.compiled import compiled
 from precisionnet.linalg import inverse_from_cholesky, log_det_from_cholesky, try_cholesky
 from precisionnet.precision.certificate import Verdict, exact_divergence, fitted_dual
-from precisionnet.precision.compiled import compiled
 from precisionnet.precision.objective import Penalty, row_of
 from precisionnet.types import FloatArray, IndexArray
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from precisionnet.compiled import compiled
 from precisionnet.linalg import log_det_from_cholesky, try_cholesky
-from precisionnet.precision.compiled import compiled
 from precisionnet.types import FloatArray, IndexArray
 
 NO_MATRIX = np.empty((0, 0))

@@ -20,9 +20,9 @@ from math import isfinite
 
 import numpy as np
 
+from precisionnet.compiled import compiled
 from precisionnet.errors import InputError, some
 from precisionnet.linalg import LARGEST, symmetrize
-from precisionnet.precision.compiled import compiled
 from precisionnet.precision.objective import Penalty
 from precisionnet.types import BoolArray, FloatArray
 

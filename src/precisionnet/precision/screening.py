@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from precisionnet.compiled import compiled
 from precisionnet.errors import InputError, some
 from precisionnet.linalg import LARGEST
-from precisionnet.precision.compiled import compiled
 from precisionnet.precision.problem import COMPLEX, SMALLEST_VARIANCE
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import spilu
 
-from precisionnet.precision.compiled import compiled, compiled_alongside
+from precisionnet.compiled import compiled, compiled_alongside
 from precisionnet.types import FloatArray, IndexArray
 
 

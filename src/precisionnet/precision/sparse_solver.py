@@ -29,7 +29,7 @@ from joblib import effective_n_jobs
 from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from precisionnet.precision.compiled import compiled_alongside
+from precisionnet.compiled import compiled_alongside
 from precisionnet.precision.result import Status
 from precisionnet.precision.screening import ROWS_AT_A_TIME, Columns, Pairs, covariance_of_pairs, single_rounding
 from precisionnet.precision.sparse_cholesky import (
