@@ -299,8 +299,11 @@ def test_one_writer_at_a_time(folder, experiment):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"config": {"repeats": 5}}, r"holds another experiment \(repeats 2, not 5\): name another folder"),
-        ({"config": {"seed": 1, "repeats": 5}}, r"\(repeats 2, not 5; seed 0, not 1\)"),
+        ({"repeats": 1}, r"holds another experiment \(repeats 2, not 1\): name another folder"),
+        ({"config": {"repeats": 5}}, r"other fits, those of precisionnet \d"),
+        ({"repeats": 3, "recipe_version": 7}, r"\(recipe version unknown, not 7\)"),
+        ({"config": {"seed": 1, "repeats": 5}}, r"\(seed 0, not 1\)"),
+        ({"config": {"seed": 1, "repeats": 1}}, r"\(repeats 2, not 1; seed 0, not 1\)"),
         ({"config": {"networks": {"order": [1]}}}, r"\(networks.order \[1, 2\], not \[1\]\)"),
         ({"config": {"search": "grid"}}, r"\(search null, not grid\)"),
         ({"config": dict.fromkeys("abcd", 1)}, r"\(a null, not 1; b null, not 1; c null, not 1; and 1 more\)"),
@@ -317,6 +320,39 @@ def test_another_experiment_is_refused(folder, changes, sentence):
         Store(folder, cheap_experiment(**changes))
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert not status(folder).running
+
+
+def test_more_repeats_go_on_with_what_is_there(folder):
+    before = read_folder(folder)
+    longer = cheap_experiment(repeats=4)
+    with Store(folder, longer) as store:
+        assert list(store.finished) == [row["job"] for row in before.rows]
+        store.add(*result("median/3"))
+    after = read_folder(folder)
+    assert after.rows[:-1] == before.rows
+    assert after.manifest["created"] == before.manifest["created"]
+    assert (after.manifest["config"]["repeats"], after.manifest["total"]) == (4, 12)
+    written = pd.read_csv(folder / "splits.csv", index_col=0, dtype=str)
+    pd.testing.assert_frame_equal(written, longer.splits.astype(str), check_names=False)
+
+
+def test_more_repeats_of_other_splits_are_refused(folder):
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    splits = pd.DataFrame({str(repeat): ["train", "test", "train"] for repeat in range(4)}, index=["a", "b", "ü"])
+    with pytest.raises(InputError, match=r"splits.csv' has other splits"):
+        Store(folder, cheap_experiment(repeats=4, splits=splits))
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_run_that_ended_between_splits_and_manifest_goes_on(folder, experiment):
+    """The splits of four repeats, the manifest still of two: both runs, the longer and the shorter, may go on."""
+    manifest = (folder / "experiment.json").read_bytes()
+    Store(folder, cheap_experiment(repeats=4)).close()
+    for repeats in (2, 4):
+        (folder / "experiment.json").write_bytes(manifest)
+        with Store(folder, cheap_experiment(repeats=repeats)) as store:
+            assert len(store.finished) == 2
+        assert len(pd.read_csv(folder / "splits.csv", index_col=0).columns) == repeats
 
 
 def test_the_words_about_an_experiment_may_change(folder):

@@ -69,14 +69,19 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def refuse_another(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-    """Refuse to mix the rows of two experiments in one folder; the sentence names what tells them apart."""
-    found = differences(there.get("config", {}), here["config"])
+    """Refuse to mix the rows of two experiments in one folder; the sentence names what tells them apart.
+
+    More repeats of what is there are no other experiment: its fits stay, and those that are missing are added.
+    """
+    config, longer = there.get("config", {}), _has_fewer_repeats(there, here)
+    found = differences(config | {"repeats": here["config"]["repeats"]} if longer else config, here["config"])
     about = [text for text in found if not text.startswith(DERIVED)] or found
     if there.get("name") != here["name"]:
         about = [f"{there.get('name')}, not {here['name']}"]  # all else differs, too
     if not about and there.get("data_hash") != here["data_hash"]:
         about = [f"data {str(there.get('data_hash'))[:12]}, not {here['data_hash'][:12]}"]
-    if not about and there.get("jobs") != here["jobs"]:
+    fits, of_it = ({tuple(job.values()) for job in manifest["jobs"]} for manifest in (here, there))
+    if not about and not (of_it < fits if longer else of_it == fits):
         about = [f"other fits, those of precisionnet {there.get('versions', {}).get('precisionnet')}"]
     if not about and there.get("recipe_version") != here["recipe_version"]:
         about = [f"recipe version {there.get('recipe_version') or 'unknown'}, not {here['recipe_version']}"]
@@ -85,6 +90,11 @@ def refuse_another(folder: Path, there: Mapping[str, Any], here: Mapping[str, An
         raise InputError(
             f"{str(folder)!r} holds another experiment ({listed}): name another folder, or delete that one."
         )
+
+
+def _has_fewer_repeats(there: Mapping[str, Any], here: Mapping[str, Any]) -> bool:
+    before, now = (manifest.get("config", {}).get("repeats") for manifest in (there, here))
+    return isinstance(before, int) and isinstance(now, int) and before < now
 
 
 def check_rows(path: Path, lines: Sequence[StoredLine], manifest: Mapping[str, Any]) -> None:

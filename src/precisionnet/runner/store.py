@@ -199,11 +199,13 @@ class Store:
         path = self.folder / SPLITS
         if there is None or not path.exists():
             _write(path, splits)
-        elif path.read_bytes() != splits.encode():
+        elif not _begins_alike(stored := path.read_text(encoding="utf-8"), splits):
             raise InputError(
                 f"{str(path)!r} has other splits than this run makes: it was edited, or another version made it; "
                 "name another folder."
             )
+        elif stored != splits:
+            _write(path, splits)
 
     def _read_back(self) -> None:
         """Read the rows by job; what a killed run left half-written is cut off."""
@@ -244,6 +246,15 @@ def _refuse_foreign(folder: Path) -> None:
             f"Cannot write to {str(folder)!r}: the folder holds files that are not an experiment's results; name a "
             "new or empty folder."
         )
+
+
+def _begins_alike(one: str, other: str) -> bool:
+    """Whether two tables have the same rows, one of them with more columns at their ends."""
+    lines = one.splitlines(), other.splitlines()
+    longer, shorter = sorted(lines, key=lambda table: len(table[0]) if table else 0, reverse=True)
+    return len(longer) == len(shorter) and all(
+        f"{line},".startswith(f"{beginning},") for line, beginning in zip(longer, shorter, strict=True)
+    )
 
 
 def _job(row: Row) -> str:
