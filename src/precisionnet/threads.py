@@ -15,9 +15,10 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -25,6 +26,8 @@ try:
     from threadpoolctl import get_cached_controller
 except ImportError:  # before 3.8
     get_cached_controller = None
+
+Returned = TypeVar("Returned")
 
 SMALL = 1_000_000
 """Numbers in the largest tensor of a step up to which one thread is used."""
@@ -133,3 +136,46 @@ def limited_threads(count: int, *, wait: bool = True) -> Iterator[None]:
             torch = sys.modules.get("torch")  # it may have been imported inside the block
             if not nested and mine.before is not None and torch is not None:
                 torch.set_num_threads(mine.before)
+
+
+def blas_threads() -> int:
+    """Return how many threads a large product uses now; 1 in a forked child."""
+    if _OWNER.forked:
+        return 1
+    found = get_cached_controller() if get_cached_controller is not None else ThreadpoolController()
+    counts = [library.num_threads for library in found.select(user_api="blas").lib_controllers]
+    return max(1, min(counts, default=1))
+
+
+class Team:
+    """Threads that do the same work on different parts of an array, again and again.
+
+    Only for work that leaves Python's lock (``compiled_alongside``): the calls of one round run at the same time, and
+    the round ends when all have.
+    """
+
+    def __init__(self, size: int = 1) -> None:
+        self.size = size
+        self._pool = ThreadPoolExecutor(size - 1) if size > 1 else None
+
+    def __call__(self, call: Callable[[int], Returned]) -> list[Returned]:
+        """Call with every number from 0 to ``size - 1``; what they return, in that order."""
+        if self._pool is None:
+            return [call(0)]
+        others = [self._pool.submit(call, share) for share in range(1, self.size)]
+        try:
+            mine = call(0)
+        finally:
+            wait(others)  # they write into arrays that the caller owns
+        return [mine, *(other.result() for other in others)]
+
+    def part(self, n: int, share: int) -> tuple[int, int]:
+        """Return the beginning and the end of one of ``size`` equal parts of ``range(n)``."""
+        return n * share // self.size, n * (share + 1) // self.size
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()

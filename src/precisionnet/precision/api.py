@@ -205,8 +205,12 @@ def solve(
     max_iter: int,
     started: float,
     keep_dual: bool = False,
+    with_log_det: bool = False,
 ) -> tuple[PrecisionResult, Start | None]:
-    """The result and, with ``keep_dual``, where a neighbouring problem should start."""
+    """The result and, with ``keep_dual``, where a neighbouring problem should start.
+
+    ``with_log_det`` is for one who needs it: a large matrix is factorised where it lies, not in a second one.
+    """
     free, unbounded = _without_bounds(problem, start, tol, max_iter, keep_dual)
     bounded = np.isfinite(problem.high)
     if free is not None and not (unbounded and bounded) and within_spectral_box(free.theta, problem.low, problem.high):
@@ -214,15 +218,20 @@ def solve(
     else:
         solved, active = _with_bounds(problem, free, tol, max_iter)
     phi, verdict, log_det = solved.theta, solved.verdict, solved.log_det
-    if log_det is None:
+    # A factor of a large matrix takes as long as solving did.
+    proved = solved.definite and problem.ridge == 0.0 and not with_log_det
+    if log_det is None and not proved:
         log_det = log_det_in_place(phi)
-    if log_det is None:  # rounding at the edge of the cone
+    if log_det is None and not proved:  # rounding at the edge of the cone
         smallest = ROUNDING * float(np.abs(phi).sum(axis=0).max())
         phi, verdict = into_spectral_box(symmetrize(phi), smallest, np.inf), Verdict(np.inf, np.inf)
         log_det = log_det_in_place(phi)
         assert log_det is not None
-    n, objective = len(phi), problem.objective(phi, log_det)
-    gap = verdict.gap * n / max(n, abs(objective)) if np.isfinite(objective) else np.inf
+    n, without_log_det = len(phi), problem.without_log_det(phi)
+    # Hadamard: log det theta <= sum of log theta_ii. So the objective is this, or more.
+    least = without_log_det - (float(np.log(phi.diagonal()).sum()) if log_det is None else log_det)
+    scale = max(n, least if log_det is None else abs(least))
+    gap = verdict.gap * n / scale if np.isfinite(least) else np.inf
     status: Status
     if unbounded and not bounded:
         status = "unbounded"
@@ -236,8 +245,9 @@ def solve(
         status = status if np.isnan(eigenvalue) else "indefinite"
     precision = phi if problem.ridge == 0.0 else phi - problem.ridge * np.eye(n)
     result = PrecisionResult(
-        precision=np.add(precision, 0.0, out=precision),  # -0.0 becomes 0.0
-        objective=objective,
+        precision=precision if solved.definite else np.add(precision, 0.0, out=precision),  # -0.0 becomes 0.0
+        without_log_det=without_log_det,
+        log_det=log_det,
         gap=gap,
         residual=verdict.residual,
         status=status,

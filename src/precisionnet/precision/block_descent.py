@@ -20,24 +20,24 @@ How this differs from the textbook:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from precisionnet.compiled import compiled
+from precisionnet.compiled import compiled, compiled_alongside
+from precisionnet.precision.block_sweep import BLOCK, blocks_of, list_candidates, sweep_block
 from precisionnet.precision.certificate import SparseSymmetric, Verdict, divergence, divergence_bound, symmetric_rows
-from precisionnet.precision.lasso_kernel import solve_column
+from precisionnet.precision.lasso_kernel import LassoColumns, combine_rows, solve_column, violators
 from precisionnet.precision.objective import NO_MATRIX, Penalty, row_of
-from precisionnet.types import BoolArray, FloatArray, IndexArray
+from precisionnet.precision.problem import LARGE
+from precisionnet.threads import Team
+from precisionnet.types import FloatArray, IndexArray
 
 SINGLE_PRECISION_FROM, SINGLE_PRECISION_TOL = 400, 1e-8
 QUICK_SWEEPS, QUICK_PASSES = 3, 20
 CAREFUL_ROUNDS, CAREFUL_PASSES = 50, 400
-FIRST_CAPACITY = 64
 FIRST_TOLERANCE = 1e-3
 TIGHT, TIGHTEST = 1e-13, 1e-15
-OUTSIDE, ROUNDING = 1.0 + 1e-6, 1e-13
 STALLED_SWEEPS = 60
 NEAR = 0.1
 """Relative gap below which an unfinished descent is a better start for another solver than none."""
@@ -47,42 +47,15 @@ BUDGET, SMALLEST_BUDGET = 100, 1e9
 """Multiplications, over N^3, after which ADMM would have been done: dense answers of nearly singular problems."""
 
 
-@dataclass
-class LassoColumns:
-    """The lasso coefficients of every column, sparse: the first ``count[j]`` of row j are in use."""
-
-    index: IndexArray
-    value: FloatArray
-    count: IndexArray
-
-    @classmethod
-    def of(cls, theta: FloatArray | None, n: int) -> LassoColumns:
-        """Empty, or those that belong to a precision matrix."""
-        if theta is None:
-            capacity = min(n, FIRST_CAPACITY)
-            return cls(np.zeros((n, capacity), np.int32), np.zeros((n, capacity)), np.zeros(n, np.int64))
-        count = np.count_nonzero(theta, axis=1) - 1
-        columns = cls.of(None, n)
-        columns.grow(int(count.max()))
-        _fill(theta, columns.index, columns.value, columns.count)
-        return columns
-
-    def grow(self, capacity: int) -> None:
-        """Room for at least ``capacity`` coefficients a column."""
-        n, old = self.index.shape
-        if capacity > old:
-            extra = min(n, max(capacity, 2 * old)) - old
-            self.index = np.hstack([self.index, np.zeros((n, extra), np.int32)])
-            self.value = np.hstack([self.value, np.zeros((n, extra))])
-
-
 class Descent(NamedTuple):
     """Where the descent ended: the best precision matrix, the last W, and how good the first is."""
 
-    theta: FloatArray
+    theta: SparseSymmetric
     dual: FloatArray
     verdict: Verdict
     n_iter: int
+    room: FloatArray
+    """The memory of W, as large as a dense theta: for one who has no need of W."""
 
 
 def block_descent(
@@ -92,16 +65,18 @@ def block_descent(
     tol: float,
     max_iter: int,
     start: tuple[FloatArray, FloatArray] | None = None,
+    team: Team | None = None,
 ) -> Descent | None:
     """Solve one component to a relative gap of ``tol``; None where S leaves no positive definite dual point.
 
     ``start`` is a pair (theta, W) of matrices, W positive definite with the diagonal of S.
     """
+    team = team or Team()
     budget = max(BUDGET * float(len(S)) ** 3, SMALLEST_BUDGET)
-    descent, budget = _descend(S, penalty, tol, max_iter, start, QUICK_SWEEPS, budget)
+    descent, budget = _descend(S, penalty, tol, max_iter, start, QUICK_SWEEPS, budget, team)
     if descent is None and budget > 0.0:
         # Quick sweeps leave the box, and far outside it no column may have a positive definite answer: never leave it.
-        descent, _ = _descend(S, penalty, tol, max_iter, None, 0, budget)
+        descent, _ = _descend(S, penalty, tol, max_iter, None, 0, budget, team)
     return descent
 
 
@@ -113,11 +88,14 @@ def _descend(
     start: tuple[FloatArray, FloatArray] | None,
     quick_sweeps: int,
     budget: float,
+    team: Team,
 ) -> tuple[Descent | None, float]:
     """Sweep to the end: the best point, if W stayed definite or one was certified, and what is left of the budget."""
     n = len(S)
     single = n >= SINGLE_PRECISION_FROM and tol >= SINGLE_PRECISION_TOL and quick_sweeps > 0
-    W = feasible_start(S, penalty, None if start is None else start[1], np.float32 if single else np.float64)
+    room = np.empty((n, n))
+    W = room.ravel().view(np.float32)[: n * n].reshape(n, n) if single else room
+    _start_inside(W, S, penalty, None if start is None else start[1], team)
     columns = LassoColumns.of(None if start is None else start[0], n)
     theta_diagonal = np.empty(n)
     best: tuple[Verdict, SparseSymmetric] | None = None
@@ -127,7 +105,8 @@ def _descend(
     for sweep_number in range(1, max_iter + 1):
         careful = sweep_number > quick_sweeps
         tolerance = max(FIRST_TOLERANCE * 10.0 ** (1 - sweep_number), tightest) if quick_sweeps else tightest
-        moved, budget = _sweep_all(S, W, penalty, columns, theta_diagonal, fresh, careful, tolerance, budget)
+        sweep = _sweep_in_blocks if n >= LARGE and not careful else _sweep_all
+        moved, budget = sweep(S, W, penalty, columns, theta_diagonal, fresh, careful, tolerance, budget, team)
         fresh = False
         if np.isnan(moved):
             break
@@ -135,7 +114,7 @@ def _descend(
         if moved > WORTH_CERTIFYING * tol * n and sweep_number < max_iter:
             continue
         theta = SparseSymmetric(*symmetric_rows(columns.index, columns.value, columns.count, theta_diagonal))
-        verdict = divergence_bound(theta, W, S, penalty)
+        verdict = divergence_bound(theta, W, S, penalty, team)
         if verdict.gap > tol and careful:
             exact = divergence(theta, W, S, penalty)
             verdict = exact if exact.gap < verdict.gap else verdict
@@ -145,28 +124,33 @@ def _descend(
         if verdict.gap <= tol or sweep_number - last_best >= STALLED_SWEEPS:
             break
         if W.dtype == np.float32 and careful:
-            W = W.astype(np.float64)
+            W = room = W.astype(np.float64)
     if np.isnan(moved) and (best is None or best[0].gap > NEAR):
         return None, budget
     if best is None:
         theta = SparseSymmetric(*symmetric_rows(columns.index, columns.value, columns.count, theta_diagonal))
         best = Verdict(np.inf, np.inf), theta
     verdict, theta = best
-    return Descent(theta.toarray(), W, verdict, sweep_number), budget
+    return Descent(theta, W, verdict, sweep_number, room), budget
 
 
-def feasible_start(
-    S: FloatArray, penalty: Penalty, near: FloatArray | None = None, dtype: type[np.floating[Any]] = np.float64
-) -> FloatArray:
-    """S + e (near - S), by default with near = diag(S), and e <= 1 as large as the box |W - S| <= penalty allows.
+def feasible_start(S: FloatArray, penalty: Penalty) -> FloatArray:
+    """(1 - e) S + e diag(S) with e <= 1 as large as the box |W - S| <= penalty allows."""
+    W = np.empty_like(S)
+    _start_inside(W, S, penalty, None, Team())
+    return W
+
+
+def _start_inside(W: FloatArray, S: FloatArray, penalty: Penalty, near: FloatArray | None, team: Team) -> None:
+    """Set W to S + e (near - S), by default with near = diag(S), and e <= 1 as large as the box allows.
 
     Positive definite where ``near`` is and S is semi-definite. A start outside the box would not do: there may be no
     positive definite W with the other columns as they are.
     """
-    W = np.empty(S.shape, dtype=dtype)
     near = NO_MATRIX if near is None else np.asarray(near, dtype=np.float64)
-    _blend(S, near, _largest_share(S, near, *penalty), W)
-    return W
+    parts = [team.part(len(S), share) for share in range(team.size)]
+    share = min(team(lambda k: _largest_share(S, near, *penalty, *parts[k])))
+    team(lambda k: _blend(S, near, share, W, *parts[k]))
 
 
 def _sweep_all(
@@ -179,13 +163,16 @@ def _sweep_all(
     careful: bool,
     tolerance: float,
     budget: float,
+    team: Team,
+    within: tuple[int, int] | None = None,
 ) -> tuple[float, float]:
-    """One sweep, making room where a column needs more.
+    """One sweep, or its columns ``within``, making room where a column needs more.
 
     Returns the squared change of W (NaN where it had to stop) and what is left of the budget.
     """
-    j, total = 0, 0.0
-    while j < len(S):
+    total = 0.0
+    j, end = within or (0, len(S))
+    while j < end:
         j, needed, moved, work = _sweep(
             S,
             W,
@@ -195,6 +182,7 @@ def _sweep_all(
             columns.count,
             theta_diagonal,
             j,
+            end,
             fresh,
             careful,
             tolerance,
@@ -204,6 +192,42 @@ def _sweep_all(
         if needed < 0:
             return np.nan, budget
         columns.grow(needed)
+    return total, budget
+
+
+def _sweep_in_blocks(
+    S: FloatArray,
+    W: FloatArray,
+    penalty: Penalty,
+    columns: LassoColumns,
+    theta_diagonal: FloatArray,
+    fresh: bool,
+    careful: bool,
+    tolerance: float,
+    budget: float,
+    team: Team,
+) -> tuple[float, float]:
+    """The same in the order of ``block_sweep.py``, or column by column where its blocks would be small."""
+    one_by_one = S, W, penalty, columns, theta_diagonal
+    if fresh:
+        list_candidates(S, penalty, columns, team)
+    blocks = blocks_of(columns)
+    if blocks is None:
+        return _sweep_all(*one_by_one, False, careful, tolerance, budget, team)
+    total, rows = 0.0, np.empty((BLOCK, len(S)))
+    for block in blocks:
+        done = sweep_block(S, W, penalty, columns, theta_diagonal, block, tolerance, team, rows)
+        if done is not None:
+            moved, work = done
+            total, budget = total + moved, budget - work
+            if budget < 0.0:
+                return np.nan, budget
+            continue
+        for j in block:
+            moved, budget = _sweep_all(*one_by_one, False, careful, tolerance, budget, team, within=(j, j + 1))
+            total += moved
+            if np.isnan(moved):
+                return np.nan, budget
     return total, budget
 
 
@@ -219,12 +243,13 @@ def _sweep(
     count: IndexArray,
     theta_diagonal: FloatArray,
     begin: int,
+    end: int,
     fresh: bool,
     careful: bool,
     tol: float,
     budget: float,
 ) -> tuple[int, int, float, int]:
-    """LassoColumns ``begin`` and on.
+    """Columns ``begin`` to ``end``.
 
     Returns where it stopped, the room needed there (-1: W is not definite or the budget is spent), the squared change
     of W and the multiplications spent on column problems.
@@ -240,7 +265,7 @@ def _sweep(
     support = np.empty(capacity, np.int64)
     moved = 0.0
     work = 0
-    for j in range(begin, N):
+    for j in range(begin, end):
         if work > budget:
             return j, -1, moved, work
         row_of(l1, unit, matrix, j, penalty)
@@ -273,9 +298,9 @@ def _sweep(
                     if b[a] != 0.0:
                         index[j, m], value[j, m] = index[j, a], b[a]
                         m += 1
-                _combine_rows(W, index[j], value[j], m, w)
+                combine_rows(W, index[j], value[j], m, w)
                 w[j] = S[j, j]
-                entered = _violators(S[j], w, penalty, index[j], m, member, value[j])
+                entered = violators(S[j], w, penalty, index[j], m, member, value[j])
                 count[j] = n = min(m + entered, capacity)
                 if m + entered > capacity:
                     return j, m + entered, moved, work
@@ -294,59 +319,18 @@ def _sweep(
             W[j, i] = w[i]
         for i in range(N):
             W[i, j] = w[i]
-    return N, 0, moved, work
+    return end, 0, moved, work
 
 
-@compiled
-def _combine_rows(W: FloatArray, index: IndexArray, value: FloatArray, m: int, out: FloatArray) -> None:
-    """out = sum_a value_a W[index_a], four rows at a time."""
-    N = W.shape[0]
-    out[:] = 0.0
-    a = 0
-    while a + 3 < m:
-        i0, i1, i2, i3 = index[a], index[a + 1], index[a + 2], index[a + 3]
-        v0, v1, v2, v3 = value[a], value[a + 1], value[a + 2], value[a + 3]
-        for i in range(N):
-            out[i] += v0 * W[i0, i] + v1 * W[i1, i] + v2 * W[i2, i] + v3 * W[i3, i]
-        a += 4
-    while a < m:
-        i0, v0 = index[a], value[a]
-        for i in range(N):
-            out[i] += v0 * W[i0, i]
-        a += 1
-
-
-@compiled
-def _violators(
-    s: FloatArray, w: FloatArray, penalty: FloatArray, index: IndexArray, m: int, member: BoolArray, value: FloatArray
-) -> int:
-    """Append the coordinates outside the box that are not in use yet; how many there are, even past the room."""
-    excess = 0.0
-    for i in range(len(s)):
-        excess = max(excess, abs(s[i] - w[i]) - OUTSIDE * penalty[i])
-    if excess <= ROUNDING:
-        return 0
-    for a in range(m):
-        member[index[a]] = True
-    entered = 0
-    for i in range(len(s)):
-        if abs(s[i] - w[i]) - OUTSIDE * penalty[i] > ROUNDING and not member[i]:
-            if m + entered < len(index):
-                index[m + entered] = i
-                value[m + entered] = 0.0
-            entered += 1
-    for a in range(m):
-        member[index[a]] = False
-    return entered
-
-
-@compiled
-def _largest_share(S: FloatArray, near: FloatArray, l1: float, unit: FloatArray, matrix: FloatArray) -> float:
+@compiled_alongside
+def _largest_share(
+    S: FloatArray, near: FloatArray, l1: float, unit: FloatArray, matrix: FloatArray, begin: int, end: int
+) -> float:
     """Largest e <= 1 with e |near_ij - S_ij| <= penalty_ij wherever there is a penalty; empty ``near``: diag(S)."""
     N = len(S)
     penalty = np.empty(N)
     share = 1.0
-    for j in range(N):
+    for j in range(begin, end):
         row_of(l1, unit, matrix, j, penalty)
         for i in range(j):
             away = abs(S[j, i]) if near.shape[0] == 0 else abs(near[j, i] - S[j, i])
@@ -355,24 +339,11 @@ def _largest_share(S: FloatArray, near: FloatArray, l1: float, unit: FloatArray,
     return share
 
 
-@compiled
-def _blend(S: FloatArray, near: FloatArray, share: float, out: FloatArray) -> None:
-    for j in range(len(S)):
+@compiled_alongside
+def _blend(S: FloatArray, near: FloatArray, share: float, out: FloatArray, begin: int, end: int) -> None:
+    for j in range(begin, end):
         for i in range(len(S)):
             out[j, i] = (1.0 - share) * S[j, i]
             if near.shape[0] > 0:
                 out[j, i] += share * near[j, i]
         out[j, j] = S[j, j]
-
-
-@compiled
-def _fill(theta: FloatArray, index: IndexArray, value: FloatArray, count: IndexArray) -> None:
-    """Lasso coefficients of each column of a precision matrix: -theta_ij / theta_jj."""
-    for j in range(len(theta)):
-        n = 0
-        for i in range(len(theta)):
-            if i != j and theta[j, i] != 0.0:
-                index[j, n] = i
-                value[j, n] = -theta[j, i] / theta[j, j]
-                n += 1
-        count[j] = n

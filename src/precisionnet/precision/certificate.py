@@ -17,22 +17,28 @@ instead leaves a first-order term, and certifies hundreds of times worse. Two wa
   sparse theta it costs one product with its non-zeros;
 - ``divergence``: exactly, with the Cholesky factors of theta and K.
 
-The first takes theta to be positive definite; ``api.py`` proves that with one Cholesky of the result.
+The first takes theta to be positive definite. Where it has a dominant diagonal, that proves it; else ``api.py`` does,
+with one Cholesky of the result.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from precisionnet.compiled import compiled
+from precisionnet.compiled import compiled, compiled_alongside
 from precisionnet.linalg import log_det_from_cholesky, try_cholesky
 from precisionnet.precision.objective import Penalty, row_of
+from precisionnet.threads import Team
 from precisionnet.types import FloatArray, IndexArray
 
 LANES = 8
 """Columns of K handled together: as many as a vector register takes."""
+PART = 512
+"""Columns of K that one thread takes at a time."""
+DOMINANT, ROUNDS = 1.0 - 1e-9, 100
 
 
 class Verdict(NamedTuple):
@@ -49,17 +55,27 @@ class SparseSymmetric(NamedTuple):
     columns: IndexArray
     values: FloatArray
 
-    def toarray(self) -> FloatArray:
-        """Dense."""
-        n = len(self.start) - 1
-        dense = np.zeros((n, n))
-        dense[np.repeat(np.arange(n), np.diff(self.start)), self.columns] = self.values
+    def toarray(self, out: FloatArray | None = None, team: Team | None = None) -> FloatArray:
+        """Dense, in ``out`` where that is given."""
+        n, team = len(self.start) - 1, team or Team()
+        dense = np.empty((n, n)) if out is None else out
+        team(lambda share: _scatter(*self, dense, *team.part(n, share)))
         return dense
 
+    def has_dominant_diagonal(self) -> bool:
+        """Whether some v > 0 has theta_ii v_i > sum_j |theta_ij| v_j for every i: a proof of positive definiteness.
 
-def divergence_bound(theta: SparseSymmetric, W: FloatArray, S: FloatArray, penalty: Penalty) -> Verdict:
+        Scaled by v, rows have a dominant diagonal, and by Gershgorin's theorem every eigenvalue is positive. Rounding
+        of the sums is far below the margin that is asked for. False proves nothing.
+        """
+        return bool(_is_dominant(*self))
+
+
+def divergence_bound(
+    theta: SparseSymmetric, W: FloatArray, S: FloatArray, penalty: Penalty, team: Team | None = None
+) -> Verdict:
     """The gap of the plain problem, bounded without a factorisation; infinite where E is too large for the bound."""
-    frobenius, column_sum, largest = _error_norms(*theta, W, S, *penalty)
+    frobenius, column_sum, largest = _norms(theta, W, S, penalty, team or Team())
     rho = min(np.sqrt(frobenius), column_sum)
     if not rho < 1.0:
         return Verdict(np.inf, largest)
@@ -69,7 +85,7 @@ def divergence_bound(theta: SparseSymmetric, W: FloatArray, S: FloatArray, penal
 def divergence(theta: SparseSymmetric, W: FloatArray, S: FloatArray, penalty: Penalty) -> Verdict:
     """The gap of the plain problem, exactly; infinite where theta or K is not positive definite."""
     dense = theta.toarray()
-    residual = float(_error_norms(*theta, W, S, *penalty)[2])
+    residual = _norms(theta, W, S, penalty, Team())[2]
     if not np.isfinite(penalty.norm(dense)):  # a known zero that is not zero
         return Verdict(np.inf, residual)
     K = fitted_dual(dense, W, S, penalty.dense())
@@ -103,7 +119,26 @@ def above_rounding(theta: FloatArray, K: FloatArray, *terms: float) -> float:
     return max(abs(total), 4.0 * float(np.finfo(float).eps) * summed)
 
 
-@compiled
+def _norms(
+    theta: SparseSymmetric, W: FloatArray, S: FloatArray, penalty: Penalty, team: Team
+) -> tuple[float, float, float]:
+    """||E||_F^2, largest column sum and largest entry of E = theta K - I.
+
+    Columns are divided by their number alone, so that the sum does not depend on the number of threads.
+    """
+    ends = [*range(0, len(S), PART), len(S)]
+    parts = list(pairwise(ends))
+
+    def norms(share: int) -> list[tuple[float, float, float]]:
+        return [_error_norms(*theta, W, S, *penalty, *part) for part in parts[share :: team.size]]
+
+    found = np.empty((len(parts), 3))
+    for share, values in enumerate(team(norms)):
+        found[share :: team.size] = np.reshape(values, (-1, 3))
+    return float(found[:, 0].sum()), float(found[:, 1].max()), float(found[:, 2].max())
+
+
+@compiled_alongside
 def _error_norms(
     start: IndexArray,
     index: IndexArray,
@@ -113,16 +148,18 @@ def _error_norms(
     l1: float,
     unit: FloatArray,
     matrix: FloatArray,
+    begin: int,
+    end: int,
 ) -> tuple[float, float, float]:
-    """||E||_F^2, largest column sum and largest entry of E = theta K - I, a few columns of K at a time."""
+    """``_norms`` of some columns of E, a few columns of K at a time."""
     N = len(S)
     penalty = np.empty(N)
     K = np.empty((N, LANES))
     error = np.empty(LANES)
     sums = np.empty(LANES)
     frobenius, column_sum, largest = 0.0, 0.0, 0.0
-    for first in range(0, N, LANES):
-        width = min(LANES, N - first)
+    for first in range(begin, end, LANES):
+        width = min(LANES, end - first)
         for lane in range(width):
             j = first + lane
             row_of(l1, unit, matrix, j, penalty)
@@ -212,3 +249,38 @@ def symmetric_rows(
                 total[j] = 0.0
         start[i + 1] = filled
     return start, out_index[:filled], out_value[:filled]
+
+
+@compiled_alongside
+def _scatter(start: IndexArray, index: IndexArray, value: FloatArray, out: FloatArray, begin: int, end: int) -> None:
+    for i in range(begin, end):
+        out[i, :] = 0.0
+        for k in range(start[i], start[i + 1]):
+            out[i, index[k]] = value[k]
+
+
+@compiled
+def _is_dominant(start: IndexArray, index: IndexArray, value: FloatArray) -> bool:
+    """Look for v by power iteration: its limit, if any v, will do."""
+    N = len(start) - 1
+    v, beside = np.ones(N), np.empty(N)
+    for _ in range(ROUNDS):
+        largest, smallest = 0.0, np.inf
+        for i in range(N):
+            total, own = 0.0, 0.0
+            for k in range(start[i], start[i + 1]):
+                if index[k] == i:
+                    own = value[k]
+                else:
+                    total += abs(value[k]) * v[index[k]]
+            if not own > 0.0:
+                return False
+            beside[i] = total / own
+            largest, smallest = max(largest, beside[i] / v[i]), min(smallest, beside[i] / v[i])
+        if largest < DOMINANT:
+            return True
+        if smallest >= 1.0:  # the limit lies between the two
+            return False
+        for i in range(N):
+            v[i] = (v[i] + beside[i]) / (1.0 + largest)  # with v itself: some graphs would go to and fro for ever
+    return False

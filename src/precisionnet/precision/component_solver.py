@@ -16,11 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from precisionnet.compiled import compiled
-from precisionnet.linalg import inverse_from_cholesky, try_cholesky
+from precisionnet.linalg import inverse_from_cholesky, log_det_in_place, try_cholesky
 from precisionnet.precision.admm import solve_by_admm
 from precisionnet.precision.block_descent import NEAR, block_descent, feasible_start
 from precisionnet.precision.certificate import Verdict
 from precisionnet.precision.objective import Penalty, row_of
+from precisionnet.precision.problem import LARGE
+from precisionnet.threads import Team, blas_threads
 from precisionnet.types import FloatArray, IndexArray
 
 
@@ -42,6 +44,8 @@ class Solved(NamedTuple):
     """Whether more iterations were not allowed (True) or would not have helped (False)."""
     log_det: float | None = None
     """Of theta, where it was factorised on the way."""
+    definite: bool = False
+    """Whether theta is known to be positive definite."""
 
 
 def solve_plain(
@@ -67,10 +71,12 @@ def solve_plain(
     theta = np.zeros((n, n))
     dual = np.zeros((n, n)) if keep_dual else theta
     gap, residual, n_iter, exhausted = 0.0, 0.0, 0, False
+    log_det: float | None = 0.0
     for members in groups:
         if len(members) == 1:
             only = members[0]
             theta[only, only] = 1.0 / diagonal[only]
+            log_det = None if log_det is None else log_det - float(np.log(diagonal[only]))
             if keep_dual:
                 dual[only, only] = diagonal[only]
             continue
@@ -79,12 +85,14 @@ def solve_plain(
             _block(emp_cov, members), penalty.block(members), unit[members], inner, tol, max_iter, keep_dual
         )
         _place(solved.theta, members, theta)
+        own = log_det_in_place(solved.theta)
+        log_det = None if log_det is None or own is None else log_det + own
         if keep_dual:
             _place(solved.dual, members, dual)
         gap += solved.verdict.gap * len(members)
         residual = max(residual, solved.verdict.residual)
         n_iter, exhausted = max(n_iter, solved.n_iter), exhausted or solved.exhausted
-    return Solved(theta, dual, Verdict(gap / n, residual), n_iter, exhausted)
+    return Solved(theta, dual, Verdict(gap / n, residual), n_iter, exhausted, log_det)
 
 
 def components(emp_cov: FloatArray, penalty: Penalty) -> list[IndexArray]:
@@ -113,29 +121,35 @@ def _solve_component(
         S = _times_outer(emp_cov.copy(), unit)
         penalty = penalty.rescaled(unit)
     begin = None if start is None else _matching(start, S)
-    descent = block_descent(S, penalty, tol=tol, max_iter=max_iter, start=begin)
-    if descent is not None and (descent.verdict.gap <= tol or descent.n_iter >= max_iter):
-        theta, dual, verdict, n_iter = descent
-    else:
-        admm = solve_by_admm(
-            S,
-            penalty.dense(),
-            np.zeros_like(S),
-            0.0,
-            _regularised_inverse(S, penalty) if descent is None or descent.verdict.gap > NEAR else descent.theta,
-            low=0.5 / float(np.trace(S)),  # never binds: the largest eigenvalue of W is at most its trace, that of S
-            high=np.inf,
-            tol=tol,
-            max_iter=max_iter,
-        )
-        factor = try_cholesky(admm.theta)
-        dual = np.diag(np.diag(S)) if factor is None else inverse_from_cholesky(factor)
-        theta, verdict, n_iter = admm.theta, admm.verdict, admm.n_iter
+    definite = False
+    with Team(blas_threads() if len(S) >= LARGE else 1) as team:
+        descent = block_descent(S, penalty, tol=tol, max_iter=max_iter, start=begin, team=team)
+        if descent is not None and (descent.verdict.gap <= tol or descent.n_iter >= max_iter):
+            definite = len(S) >= LARGE and descent.theta.has_dominant_diagonal()
+            theta = descent.theta.toarray(None if keep_dual else descent.room, team)
+            dual, verdict, n_iter = descent.dual if keep_dual else theta, descent.verdict, descent.n_iter
+        else:
+            near = None if descent is None or descent.verdict.gap > NEAR else descent.theta.toarray(descent.room)
+            admm = solve_by_admm(
+                S,
+                penalty.dense(),
+                np.zeros_like(S),
+                0.0,
+                _regularised_inverse(S, penalty) if near is None else near,
+                low=0.5
+                / float(np.trace(S)),  # never binds: the largest eigenvalue of W is at most its trace, that of S
+                high=np.inf,
+                tol=tol,
+                max_iter=max_iter,
+            )
+            factor = try_cholesky(admm.theta)
+            dual = np.diag(np.diag(S)) if factor is None else inverse_from_cholesky(factor)
+            theta, verdict, n_iter = admm.theta, admm.verdict, admm.n_iter
     if S is not emp_cov:
         theta = _times_outer(theta, unit)
         if keep_dual:  # in double: the caller's units may be beyond single precision
             dual = _times_outer(dual.astype(np.float64), 1.0 / unit)
-    return Solved(theta, dual, verdict, n_iter, n_iter >= max_iter)
+    return Solved(theta, dual, verdict, n_iter, n_iter >= max_iter, definite=definite)
 
 
 def _regularised_inverse(S: FloatArray, penalty: Penalty) -> FloatArray:

@@ -301,5 +301,9 @@ class EstimationPlan:
             )
         if not self.scale_free:
             return result
-        objective = result.objective + 2.0 * float(np.log(unit).sum())
-        return replace(result, precision=result.precision / np.outer(unit, unit), objective=objective)
+        shift = 2.0 * float(np.log(unit).sum())
+        return replace(
+            result,
+            precision=result.precision / np.outer(unit, unit),
+            log_det=None if result.log_det is None else result.log_det - shift,
+        )

@@ -10,16 +10,49 @@ Plain coordinate descent alone needs thousands of passes where columns are nearl
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from precisionnet.compiled import compiled
-from precisionnet.types import FloatArray, IndexArray
+from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 FIRST_DIRECT = 4
 MAX_WORK = 1e7, 20.0
 """Multiplications one column may take, a constant and a multiple of n^3: past that it is not worth finishing."""
 PIVOT = 1e-14
 ROUNDING = 1e-12
+FIRST_CAPACITY = 64
+OUTSIDE, OUTSIDE_ROUNDING = 1.0 + 1e-6, 1e-13
+
+
+@dataclass
+class LassoColumns:
+    """The lasso coefficients of every column, sparse: the first ``count[j]`` of row j are in use."""
+
+    index: IndexArray
+    value: FloatArray
+    count: IndexArray
+
+    @classmethod
+    def of(cls, theta: FloatArray | None, n: int) -> LassoColumns:
+        """Empty, or those that belong to a precision matrix."""
+        if theta is None:
+            capacity = min(n, FIRST_CAPACITY)
+            return cls(np.zeros((n, capacity), np.int32), np.zeros((n, capacity)), np.zeros(n, np.int64))
+        count = np.count_nonzero(theta, axis=1) - 1
+        columns = cls.of(None, n)
+        columns.grow(int(count.max()))
+        _fill(theta, columns.index, columns.value, columns.count)
+        return columns
+
+    def grow(self, capacity: int) -> None:
+        """Room for at least ``capacity`` coefficients a column."""
+        n, old = self.index.shape
+        if capacity > old:
+            extra = min(n, max(capacity, 2 * old)) - old
+            self.index = np.hstack([self.index, np.zeros((n, extra), np.int32)])
+            self.value = np.hstack([self.value, np.zeros((n, extra))])
 
 
 @compiled
@@ -143,3 +176,59 @@ def solve_column(
             if optimal:
                 break
     return work
+
+
+@compiled
+def combine_rows(W: FloatArray, index: IndexArray, value: FloatArray, m: int, out: FloatArray) -> None:
+    """out = sum_a value_a W[index_a], four rows at a time."""
+    N = W.shape[0]
+    out[:] = 0.0
+    a = 0
+    while a + 3 < m:
+        i0, i1, i2, i3 = index[a], index[a + 1], index[a + 2], index[a + 3]
+        v0, v1, v2, v3 = value[a], value[a + 1], value[a + 2], value[a + 3]
+        for i in range(N):
+            out[i] += v0 * W[i0, i] + v1 * W[i1, i] + v2 * W[i2, i] + v3 * W[i3, i]
+        a += 4
+    while a < m:
+        i0, v0 = index[a], value[a]
+        for i in range(N):
+            out[i] += v0 * W[i0, i]
+        a += 1
+
+
+@compiled
+def violators(
+    s: FloatArray, w: FloatArray, penalty: FloatArray, index: IndexArray, m: int, member: BoolArray, value: FloatArray
+) -> int:
+    """Append the coordinates outside the box that are not in use yet; how many there are, even past the room."""
+    excess = 0.0
+    for i in range(len(s)):
+        excess = max(excess, abs(s[i] - w[i]) - OUTSIDE * penalty[i])
+    if excess <= OUTSIDE_ROUNDING:
+        return 0
+    for a in range(m):
+        member[index[a]] = True
+    entered = 0
+    for i in range(len(s)):
+        if abs(s[i] - w[i]) - OUTSIDE * penalty[i] > OUTSIDE_ROUNDING and not member[i]:
+            if m + entered < len(index):
+                index[m + entered] = i
+                value[m + entered] = 0.0
+            entered += 1
+    for a in range(m):
+        member[index[a]] = False
+    return entered
+
+
+@compiled
+def _fill(theta: FloatArray, index: IndexArray, value: FloatArray, count: IndexArray) -> None:
+    """Lasso coefficients of each column of a precision matrix: -theta_ij / theta_jj."""
+    for j in range(len(theta)):
+        n = 0
+        for i in range(len(theta)):
+            if i != j and theta[j, i] != 0.0:
+                index[j, n] = i
+                value[j, n] = -theta[j, i] / theta[j, j]
+                n += 1
+        count[j] = n

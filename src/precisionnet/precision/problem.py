@@ -20,10 +20,11 @@ from math import isfinite
 
 import numpy as np
 
-from precisionnet.compiled import compiled
+from precisionnet.compiled import compiled_alongside
 from precisionnet.errors import InputError, some
 from precisionnet.linalg import LARGEST, symmetrize
 from precisionnet.precision.objective import Penalty
+from precisionnet.threads import Team, blas_threads
 from precisionnet.types import BoolArray, FloatArray
 
 ASYMMETRY = 1e-8
@@ -36,6 +37,8 @@ LOST = 1e15
 """Ratio at which the smaller of two numbers is lost when they are added."""
 COMPLEX = "{name} holds complex numbers: pass its real part if the imaginary part is zero."
 TILE = 32
+LARGE = 2000
+"""Columns from which on several threads share the work."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,10 @@ class PrecisionProblem:
     high: float
     ridge: float
 
-    def objective(self, phi: FloatArray, log_det: float) -> float:
-        """The loss in the caller's terms."""
+    def without_log_det(self, phi: FloatArray) -> float:
+        """The loss in the caller's terms, all but its - log det phi."""
         value = float(np.vdot(self.emp_cov, phi))
-        value = value - self.ridge * float(np.trace(self.emp_cov)) - log_det + self.penalty.norm(phi)
+        value = value - self.ridge * float(np.trace(self.emp_cov)) + self.penalty.norm(phi)
         if self.anchor is not None:
             apart = phi - self.anchor
             value += 0.5 * self.coupling * float(np.vdot(apart, apart))
@@ -122,7 +125,7 @@ def checked_matrix(name: str, matrix: FloatArray, like: int | None = None) -> Fl
         raise InputError(f"{name} must be a square matrix, got shape {np.shape(matrix)}{hint}.")
     if like is not None and len(array) != like:
         raise InputError(f"{name} has shape {array.shape}, emp_cov ({like}, {like}): they must agree.")
-    largest, asymmetry, unusable = _inspect(array)
+    largest, asymmetry, unusable = _inspected(array)
     if unusable:
         hint = ": drop or impute the missing values before the covariance" if name == "emp_cov" else ""
         raise InputError(f"{name} holds NaN, infinity or numbers beyond {LARGEST:.0e}{hint}.")
@@ -203,12 +206,19 @@ def _variables(mask: BoolArray) -> str:
     return f"variable{'s' * (len(where) > 1)} {some(where.tolist())}"
 
 
-@compiled
-def _inspect(matrix: FloatArray) -> tuple[float, float, int]:
-    """Largest |a_ij|, largest |a_ij - a_ji|, and how many entries are not numbers of usable size; tile by tile."""
+def _inspected(matrix: FloatArray) -> tuple[float, float, int]:
+    """Largest |a_ij|, largest |a_ij - a_ji|, and how many entries are not numbers of usable size."""
+    with Team(blas_threads() if len(matrix) >= LARGE else 1) as team:
+        largest, asymmetry, unusable = zip(*team(lambda share: _inspect(matrix, share, team.size)), strict=True)
+    return max(largest), max(asymmetry), sum(unusable)
+
+
+@compiled_alongside
+def _inspect(matrix: FloatArray, share: int, n_shares: int) -> tuple[float, float, int]:
+    """Look at every ``n_shares``-th row of tiles."""
     N = len(matrix)
     largest, asymmetry, unusable = 0.0, 0.0, 0
-    for i0 in range(0, N, TILE):
+    for i0 in range(share * TILE, N, n_shares * TILE):
         for j0 in range(0, i0 + 1, TILE):
             for i in range(i0, min(i0 + TILE, N)):
                 for j in range(j0, min(j0 + TILE, N)):

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from precisionnet.linalg import inverse_from_cholesky, try_cholesky
+from precisionnet.linalg import inverse_from_cholesky, log_det_from_cholesky, try_cholesky
 from precisionnet.types import FloatArray
 
 Status = Literal["optimal", "max_iter", "ill_conditioned", "unbounded", "indefinite"]
@@ -43,11 +43,14 @@ class PrecisionResult:
     ----------
     precision : ndarray of shape (n_features, n_features)
         The solution ``theta``: symmetric, positive definite and finite, its zeros exact.
-    objective : float
-        The loss at ``precision``.
+    without_log_det : float
+        The loss at ``precision`` without its log-determinant, minus ``log_det``.
+    log_det : float or None
+        The log-determinant, where it was computed: a large precision matrix whose diagonal proves it positive definite
+        is not factorised before ``objective`` is asked for.
     gap : float
-        Proved bound on ``objective`` minus the optimum, divided by ``max(n_features, abs(objective))``; infinite where
-        nothing could be proved.
+        Proved bound on ``objective`` minus the optimum, divided by ``max(n_features, abs(objective))`` or by less;
+        infinite where nothing could be proved.
     residual : float
         Zero at the optimum. Block descent: the largest entry of ``theta K - I``, ``K`` the certificate's dual point.
         Newton: the largest entry of the subgradient times the largest of ``theta``. ADMM: the relative distance of its
@@ -78,7 +81,8 @@ class PrecisionResult:
     """
 
     precision: FloatArray
-    objective: float
+    without_log_det: float
+    log_det: float | None
     gap: float
     residual: float
     status: Status
@@ -99,6 +103,15 @@ class PrecisionResult:
         return MESSAGES[self.status].format(
             distance=distance_from_optimum(self.gap), tol=self.tol, n_iter=self.n_iter, eigenvalue=self.eigenvalue
         )
+
+    @cached_property
+    def objective(self) -> float:
+        """The loss at ``precision``; of a large one its Cholesky factor is computed when first asked for."""
+        if self.log_det is not None:
+            return self.without_log_det - self.log_det
+        factor = try_cholesky(self.precision)
+        assert factor is not None, "precision is positive definite by construction"
+        return self.without_log_det - log_det_from_cholesky(factor)
 
     @cached_property
     def covariance(self) -> FloatArray:

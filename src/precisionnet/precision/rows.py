@@ -341,7 +341,7 @@ def _emptied(covariances: list[FloatArray], batch: list[IndexArray]) -> Iterator
 
 def _solve_dense(emp_cov: FloatArray, members: IndexArray, l1_penalty: float, tol: float) -> Part:
     problem = normal_form(emp_cov, l1_penalty)
-    result, _ = solve(problem, None, tol=tol, max_iter=MAX_ITER, started=time.perf_counter())
+    result, _ = solve(problem, None, tol=tol, max_iter=MAX_ITER, started=time.perf_counter(), with_log_det=True)
     row, column = np.nonzero(result.precision)
     return Part(
         members[row],
