@@ -31,6 +31,12 @@ two_groups = np.kron(np.eye(2), np.full((3, 3), 0.5)) + np.eye(6)
 graphical_lasso_path(two_groups, [0.3, 0.1])
 graphical_lasso(two_groups, np.full((6, 6), 0.1), anchor=np.eye(6), coupling=1.0)
 graphical_lasso(np.full((450, 450), 0.2) + np.eye(450), 0.1)
+from precisionnet.precision import block_descent, component_solver
+block_descent.LARGE = component_solver.LARGE = 10
+chain = 0.5 ** np.abs(np.subtract.outer(np.arange(450.0), np.arange(450.0)))
+for n in (60, 450):
+    graphical_lasso(chain[:n, :n].copy(), 0.2)
+    graphical_lasso(chain[:n, :n].copy(), np.full((n, n), 0.2))
 from precisionnet.precision import graphical_lasso_from_rows, rows, sparse_solver
 walk = np.random.default_rng(0).normal(size=(90, 12)).cumsum(axis=1)
 graphical_lasso_from_rows(walk, 0.5)
