@@ -147,10 +147,12 @@ def _start_inside(W: FloatArray, S: FloatArray, penalty: Penalty, near: FloatArr
     Positive definite where ``near`` is and S is semi-definite. A start outside the box would not do: there may be no
     positive definite W with the other columns as they are.
     """
-    near = NO_MATRIX if near is None else np.asarray(near, dtype=np.float64)
-    parts = [team.part(len(S), share) for share in range(team.size)]
-    share = min(team(lambda k: _largest_share(S, near, *penalty, *parts[k])))
-    team(lambda k: _blend(S, near, share, W, *parts[k]))
+    n, near = len(S), NO_MATRIX if near is None else np.asarray(near, dtype=np.float64)
+    if team.size == 1:
+        _blend(S, near, _largest_share(S, near, *penalty, 0, n), W, 0, n)
+        return
+    share = min(team(lambda k: _largest_share(S, near, *penalty, *team.part(n, k))))
+    team(lambda k: _blend(S, near, share, W, *team.part(n, k)))
 
 
 def _sweep_all(

@@ -57,9 +57,12 @@ class SparseSymmetric(NamedTuple):
 
     def toarray(self, out: FloatArray | None = None, team: Team | None = None) -> FloatArray:
         """Dense, in ``out`` where that is given."""
-        n, team = len(self.start) - 1, team or Team()
+        n = len(self.start) - 1
         dense = np.empty((n, n)) if out is None else out
-        team(lambda share: _scatter(*self, dense, *team.part(n, share)))
+        if team is None or team.size == 1:
+            _scatter(*self, dense, 0, n)
+        else:
+            team(lambda share: _scatter(*self, dense, *team.part(n, share)))
         return dense
 
     def has_dominant_diagonal(self) -> bool:
@@ -126,8 +129,9 @@ def _norms(
 
     Columns are divided by their number alone, so that the sum does not depend on the number of threads.
     """
-    ends = [*range(0, len(S), PART), len(S)]
-    parts = list(pairwise(ends))
+    if len(S) <= PART:
+        return _error_norms(*theta, W, S, *penalty, 0, len(S))
+    parts = list(pairwise([*range(0, len(S), PART), len(S)]))
 
     def norms(share: int) -> list[tuple[float, float, float]]:
         return [_error_norms(*theta, W, S, *penalty, *part) for part in parts[share :: team.size]]

@@ -136,8 +136,7 @@ def _solve_component(
                 np.zeros_like(S),
                 0.0,
                 _regularised_inverse(S, penalty) if near is None else near,
-                low=0.5
-                / float(np.trace(S)),  # never binds: the largest eigenvalue of W is at most its trace, that of S
+                low=0.5 / float(np.trace(S)),  # never binds: no eigenvalue of W is above its trace, which is that of S
                 high=np.inf,
                 tol=tol,
                 max_iter=max_iter,

@@ -208,7 +208,9 @@ def _variables(mask: BoolArray) -> str:
 
 def _inspected(matrix: FloatArray) -> tuple[float, float, int]:
     """Largest |a_ij|, largest |a_ij - a_ji|, and how many entries are not numbers of usable size."""
-    with Team(blas_threads() if len(matrix) >= LARGE else 1) as team:
+    if len(matrix) < LARGE:
+        return _inspect(matrix, 0, 1)
+    with Team(blas_threads()) as team:
         largest, asymmetry, unusable = zip(*team(lambda share: _inspect(matrix, share, team.size)), strict=True)
     return max(largest), max(asymmetry), sum(unusable)
 
