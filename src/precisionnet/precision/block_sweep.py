@@ -72,7 +72,7 @@ def sweep_block(
     work = team(lambda share: _solve(S, W, *penalty, *lists, block, share, team.size, tolerance, rows, schur))
     if not (schur > 0.0).all():
         return None
-    _agree(*lists, block, rows)
+    team(lambda share: _agree(*lists, block, rows, share, team.size))
     theta_diagonal[block] = 1.0 / schur
     needed = team(
         lambda share: _store(S, W, *penalty, *lists, block, within, rows, moved, share, team.size, *team.part(n, share))
@@ -196,10 +196,21 @@ def _solve(
     return work
 
 
-@compiled
-def _agree(index: IndexArray, value: FloatArray, count: IndexArray, block: IndexArray, rows: FloatArray) -> None:
-    """Set the entries of W among the block's columns: those of the later column hold."""
-    for later in range(len(block)):
+@compiled_alongside
+def _agree(
+    index: IndexArray,
+    value: FloatArray,
+    count: IndexArray,
+    block: IndexArray,
+    rows: FloatArray,
+    share: int,
+    n_shares: int,
+) -> None:
+    """Set the entries of W among the block's columns: those of the later column hold.
+
+    What is read lies outside of the block, since its columns are not candidates of each other: threads do not meet.
+    """
+    for later in range(share, len(block), n_shares):
         j = block[later]
         for k in range(later):
             total = 0.0
