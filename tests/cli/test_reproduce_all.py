@@ -119,6 +119,7 @@ def test_all_of_it_on_one_page(precisionnet, small):
     for name in ("theorem", "convergence", "stability"):
         assert f"{name}: " in " ".join(done.out.split())
         assert f'<section id="{name}">' in page
+    assert "Claims of convergence and stability are not the paper’s" in page
     networks = json.loads((small / "out/adni/flattened/experiment.json").read_text())["config"]["networks"]
     assert networks["readout"] == ["mlp"]
     before = (small / "out" / "index.html").read_bytes()

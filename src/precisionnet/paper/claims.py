@@ -309,7 +309,7 @@ def best(claim: str, rows: Sequence[Row], others: Sequence[str], *, resampled: b
 
 def endless_text(halves: Mapping[str, float], *, settled: bool) -> str:
     """Say how wide intervals stay with endless repeats on one cohort; ``settled`` if they never tell the difference."""
-    known = [f"{method} ±{half:.2g}".strip() for method, half in halves.items() if not np.isnan(half)]
+    known = [f"±{half:.2g}" + (f" ({of})" if of else "") for of, half in halves.items() if not np.isnan(half)]
     if not known:
         return ""
     if settled:

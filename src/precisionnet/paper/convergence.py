@@ -229,7 +229,6 @@ def convergence_experiment(config: Config, data_folder: Path | None) -> Experime
                 "Step 1 solved exactly, and the monotone variant; one network, the paper's reading, l1_scale "
                 f"{data['l1_scale']:g}."
             ),
-            "claims_heading": "What is said of convergence, and what came out here",
             "notes": [_condition_sentence(work, job) for job in jobs if job.method == "listing" and job.repeat == 0],
             "expected": dict(config.expected),
         },

@@ -22,7 +22,7 @@ from precisionnet.outputs import whole_file
 from precisionnet.paper.claims import VERDICTS
 from precisionnet.paper.config import experiments
 from precisionnet.paper.readings import READING_LABELS, READINGS, reading_of
-from precisionnet.report.experiment_page import PAGE, ExperimentPage, of_the_paper, write_results
+from precisionnet.report.experiment_page import NOT_PRINTED, PAGE, ExperimentPage, of_the_paper, write_results
 from precisionnet.report.page import NONE, Picture, TextTable, decimals_of, plus_minus, template, with_interval
 from precisionnet.runner.jobs import Row
 from precisionnet.runner.progress import results_folders
@@ -105,7 +105,7 @@ def build_overview(parts: Sequence[Part], root: Path) -> Overview:
         title=title,
         sections=sections,
         counts=_counts(by_name),
-        not_printed=[name for name, found in by_name.items() if "claims_heading" in found[0].about],
+        not_printed=[name for name, found in by_name.items() if found[0].about["kind"] in NOT_PRINTED],
         absent=absent if len(sections) > 1 else [],
         several=len(sections) > 1,
     )
@@ -142,6 +142,7 @@ def _section(name: str, parts: Sequence[Part], root: Path) -> dict[str, Any]:
         "pictures": pictures,
         "readings": [part.label for part in parts],
         "claims": _claims(parts),
+        "heading": NOT_PRINTED.get(kind),
         "links": [(part.label, (part.folder / PAGE).relative_to(root).as_posix()) for part in parts],
         "warnings": list(dict.fromkeys(sentence for part in parts for sentence in part.page.warnings)),
     }
