@@ -84,7 +84,7 @@ results: $(READY)
 	@test -n "$(PRECISIONNET_DATA)" || { echo "set PRECISIONNET_DATA to the folder of real tables"; exit 2; }
 	$(BIN)/python tools/measure_abide.py
 
-# The paper's experiments, whole: about an hour on two cores. Interrupted, it goes on where it was.
+# The paper's experiments, whole: about an hour and a half on two cores. Interrupted, it goes on where it was.
 experiments: $(READY)
 	@test -n "$(PRECISIONNET_DATA)" || { echo "set PRECISIONNET_DATA to the folder of real tables"; exit 2; }
 	for name in synthetic abide ants; do $(BIN)/precisionnet reproduce $$name --reading paper --out results/$$name || exit 1; done
@@ -92,7 +92,7 @@ experiments: $(READY)
 
 # Their tables, figures and pages, made again from the committed rows alone.
 figures: $(READY)
-	$(BIN)/precisionnet experiments page results/synthetic/*/ results/theorem results/stability results/abide/*/ results/ants/*/ results/accuracy/*/
+	$(BIN)/precisionnet experiments page results/synthetic/*/ results/theorem results/convergence results/stability results/abide/*/ results/ants/*/ results/accuracy/*/
 
 # What each convention that the paper leaves open is worth: about five minutes on one core, goes on where it was.
 conventions: $(READY)

@@ -18,6 +18,7 @@ from precisionnet.plots.comparison import look, mark
 from precisionnet.report.comparison import compare_methods
 from precisionnet.report.experiment_page import build_page, in_order, summary
 from precisionnet.report.page import plus_minus
+from precisionnet.report.synthetic import claims_sentence
 from precisionnet.report.theorem import slopes_summary, theorem_parts
 from precisionnet.runner.run import run_experiment
 from tests.made_rows import LEVELS, PUBLISHED, comparison_rows, manifest, synthetic_rows
@@ -545,3 +546,29 @@ def test_files_are_the_same_bytes_for_the_same_rows(tmp_path, with_pictures):
 )
 def test_numbers_are_rounded_as_a_person_would(values, text):
     assert plus_minus(values) == text
+
+
+def test_the_sentence_on_claims_counts_every_verdict():
+    def sentence(*verdicts):
+        return claims_sentence([{"verdict": verdict} for verdict in verdicts])
+
+    assert sentence("holds", "holds").startswith("All 2 of the paper’s claims")
+    told = sentence("holds", "does not hold", "does not hold", "level", "undecidable", "undecidable", "open")
+    assert told.startswith("Of the paper’s 7 claims")
+    for words in ("1 holds", "2 do not", "1 is level", "2 cannot be told on this cohort", "1 is open"):
+        assert words in told
+    assert "open" not in sentence("holds", "does not hold")
+
+
+def test_a_claim_that_a_cohort_cannot_tell_says_how_wide_the_interval_stays():
+    rng = np.random.default_rng(0)
+    rows = [
+        {"method": method, "repeat": repeat, "mae": 3.0 + 0.3 * rng.standard_normal(), "n_train": 60, "n_test": 20}
+        for method in ("joint", "sample")
+        for repeat in range(20)
+    ]
+    page = build_page(manifest(published=PUBLISHED), rows)
+    (claim,) = [claim for claim in page.claims if claim["claim"] == "Joint predicts better than Sample"]
+    assert claim["verdict"] == "undecidable"
+    assert "not to be told here" in page.html
+    assert claim["numbers"].split("even endless repeats")[1] in page.html

@@ -165,7 +165,7 @@ def test_a_folder_of_another_comparison_is_left_as_it_is(precisionnet, table, co
     _, out = compared
     before = (out / "rows.jsonl").read_bytes()
     done = precisionnet(
-        "compare", table, "--target", "age", "--id", "who", *PLAIN, "--repeats", 3, "--out", out,
+        "compare", table, "--target", "age", "--id", "who", *PLAIN, "--repeats", 1, "--out", out,
     )  # fmt: skip
     assert done.code == 2
     assert "repeats" in done.sentence
@@ -217,10 +217,24 @@ def test_reproduce_a_figure_from_a_file(precisionnet, small):
     assert narrow(done)
 
 
+def test_more_repeats_of_an_experiment_go_on_in_its_folder(precisionnet, small):
+    assert precisionnet("reproduce", "drawn.toml", "--repeats", 1, "--jobs", 1, "--out", "here").code == 0
+    before = (small / "here" / "rows.jsonl").read_bytes()
+    done = precisionnet("reproduce", "drawn.toml", "--repeats", 2, "--jobs", 1, "--out", "here")
+    assert done.code == 0, done.err
+    assert (small / "here" / "rows.jsonl").read_bytes().startswith(before)
+    assert {row["repeat"] for row in rows_of(small / "here")} == {0, 1}
+    done = precisionnet("reproduce", "drawn.toml", "--repeats", 1, "--jobs", 1, "--out", "here")
+    assert done.code == 2
+    assert "repeats 2, not 1" in done.sentence
+
+
 @pytest.mark.parametrize(
     ("what", "words"),
     [
         (("theorm",), "did you mean 'theorem'"),
+        (("small.toml", "--repeats", 0), "--repeats must be at least 1"),
+        (("all", "--repeats", 9), "--repeats is of one experiment"),
         (("nowhere.toml",), "nowhere.toml"),
         (("odd.toml",), "did you mean 'repeats'"),
         (("adni",), "registered users only"),

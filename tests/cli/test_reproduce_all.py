@@ -48,6 +48,35 @@ distances = [0.3]
 base = {n_features = 10, n_samples = 100, sparsity = 0.2}
 """
 
+CONVERGENCE = """
+name = "convergence"
+kind = "convergence"
+repeats = 1
+[data]
+tables = ["smooth"]
+n_epochs = 2
+l1_scale = 1.0
+"""
+
+STABILITY = """
+name = "stability"
+kind = "stability"
+methods = ["glasso", "vnn"]
+repeats = 1
+[data]
+n_features = 6
+sparsity = 0.4
+n_fit = 60
+n_samples = [50, 200, 800]
+[tuning]
+search = "none"
+[networks]
+recipe = ["paper"]
+readout = ["mean"]
+max_epochs = [1]
+weight_steps = [3]
+"""
+
 
 @pytest.fixture
 def small(tmp_path, monkeypatch):
@@ -55,7 +84,8 @@ def small(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "configs"
     folder.mkdir()
-    for name, text in {"synthetic": SYNTHETIC, "adni": ADNI, "theorem": THEOREM}.items():
+    texts = {"synthetic": SYNTHETIC, "adni": ADNI, "theorem": THEOREM}
+    for name, text in (texts | {"convergence": CONVERGENCE, "stability": STABILITY}).items():
         (folder / f"{name}.toml").write_text(text)
     monkeypatch.setattr(config, "CONFIGS", folder)
     (tmp_path / "tables").mkdir()
@@ -78,15 +108,18 @@ def test_all_of_it_on_one_page(precisionnet, small):
     assert done.code == 0, done.err
     folders = {str(path.parent.relative_to(small / "out")) for path in (small / "out").rglob("rows.jsonl")}
     assert folders == {
-        "synthetic/paper", "synthetic/flattened", "adni/paper", "adni/flattened", "theorem",
+        "synthetic/paper", "synthetic/flattened", "adni/paper", "adni/flattened", "theorem", "convergence", "stability",
     }  # fmt: skip
     page = page_of(small / "out")
     for words in ("5.31 ± 0.18", "1225 ± 1126", "Below 1e-8, paper's reading", "l1 error of θ, flattened reading",
-                  "MSE, paper's reading", "Figure 2, flattened reading", "cannot tell"):  # fmt: skip
+                  "MSE, paper's reading", "Figure 2, flattened reading", "not to be told here", "open"):  # fmt: skip
         assert words in page.replace("&#39;", "'"), words
     for link in re.findall(r'href="([^"#]+)"', page):
         assert (small / "out" / link).is_file()
-    assert "theorem: " in done.out
+    for name in ("theorem", "convergence", "stability"):
+        assert f"{name}: " in " ".join(done.out.split())
+        assert f'<section id="{name}">' in page
+    assert "Claims of convergence and stability are not the paper’s" in page
     networks = json.loads((small / "out/adni/flattened/experiment.json").read_text())["config"]["networks"]
     assert networks["readout"] == ["mlp"]
     before = (small / "out" / "index.html").read_bytes()

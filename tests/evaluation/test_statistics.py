@@ -11,7 +11,14 @@ from sklearn.metrics import f1_score, mean_squared_error
 from sklearn.metrics import log_loss as sklearn_log_loss
 
 from precisionnet.evaluation.metrics import METRIC_LABELS, graph_scores, headline, judge, log_loss, score, score_all
-from precisionnet.evaluation.statistics import interval, paired, score_table, summarise, summarise_paired
+from precisionnet.evaluation.statistics import (
+    endless_repeats,
+    interval,
+    paired,
+    score_table,
+    summarise,
+    summarise_paired,
+)
 from precisionnet.evaluation.verdict import verdict
 
 
@@ -363,3 +370,53 @@ def test_guessing_is_never_recommended():
     assert found.endswith("Do not rely on ridge yet: what it has over always guessing the median could be chance.")
     one = verdict(rows_of({"ridge": [2.7], "median": [3.0]}), "regression", "age", "years")
     assert "Do not rely on ridge yet" in one
+
+
+def one_table(differences, deviation=1.0):
+    """Repeats of one table: ``svr`` less ``joint`` is what is given."""
+    return [
+        {"method": method, "repeat": repeat, "mae": 10.0 + (method == "svr") * deviation * value, "n_train": 60, "n_test": 20}
+        for repeat, value in enumerate(differences)
+        for method in ("joint", "svr")
+    ]  # fmt: skip
+
+
+HALF = float(stats.norm.ppf(0.975)) / np.sqrt(3.0)
+"""Half-width that endless repeats leave, in deviations of the differences."""
+
+
+def test_the_interval_of_endless_repeats_is_the_corrected_one_of_very_many(rng):
+    rows = one_table(rng.standard_normal(2000))
+    _, low, high = interval(np.array([row["mae"] for row in rows[1::2]]) - 10.0, 1.0 / 3.0)
+    found = endless_repeats(rows, "joint", "mae", 0.2).loc["svr"]
+    assert found["half"] == pytest.approx(0.5 * (high - low), rel=2e-3)
+
+
+def test_what_repeats_could_tell_is_seldom_called_undecidable(rng):
+    """A difference just as large as what endless repeats tell is called undecidable in one table of twenty."""
+    called = [
+        endless_repeats(one_table(HALF + rng.standard_normal(8)), "joint", "mae", 0.01)["undecidable"]["svr"]
+        for _ in range(400)
+    ]
+    assert 0.02 < np.mean(called) < 0.09
+    called = [  # a margin that endless repeats just reach where there is no difference at all
+        endless_repeats(one_table(rng.standard_normal(8)), "joint", "mae", HALF)["undecidable"]["svr"]
+        for _ in range(400)
+    ]
+    assert np.mean(called) < 0.09
+
+
+def test_no_difference_is_mostly_undecidable_within_ten_repeats(rng):
+    called = [
+        endless_repeats(one_table(rng.standard_normal(10)), "joint", "mae", 0.1)["undecidable"]["svr"]
+        for _ in range(100)
+    ]
+    assert np.mean(called) > 0.75
+
+
+@pytest.mark.parametrize("differences", [[1.0], [0.5, 0.5, 0.5], [0.0, 0.0, 0.0]])
+def test_without_an_interval_nothing_is_called_undecidable(differences):
+    found = endless_repeats(one_table(differences), "joint", "mae", 0.1).loc["svr"]
+    assert not found["undecidable"]
+    independent = [{**row, "n_test": 0} for row in one_table([0.3, -0.2, 0.1, 0.2, -0.3])]
+    assert not endless_repeats(independent, "joint", "mae", 0.1)["undecidable"]["svr"]

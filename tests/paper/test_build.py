@@ -75,7 +75,7 @@ def test_the_full_grid_is_the_papers(name):
     assert networks["l1_scale"] == [1.0, 10.0, 20.0]
     config = load_config(builtin("synthetic"))
     assert (config.data["n_features"], config.data["n_samples"], config.data["tuned_at"]) == (20, 100, 0.2)
-    assert config.repeats == 5
+    assert config.repeats >= 5  # the paper has 5, which leave claims open
     assert config.fractions == (0.6, 0.2, 0.2)
 
 

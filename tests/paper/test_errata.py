@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from precisionnet.paper.errata import ERRATA, check_errata, draw
 from precisionnet.paper.theorem_bounds import BoundTerms, linear_bound, sharper_bound, tau
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +68,43 @@ def test_without_coupling_a_bound_needs_little_noise():
     assert linear_bound(BoundTerms(1.0, 0.0, 0.5, 10.0, 0.0)) == 0.0
 
 
-def test_the_sharper_bound_holds_on_draws():
+def covered(one):
+    """The draw with a penalty that covers the noise off the diagonal, what the bounds are made of, and the error."""
+    noise = one.emp_cov - one.cov_true
+    off = noise - np.diag(np.diag(noise))
+    one = type(one)(**vars(one) | {"l1_penalty": float(np.abs(off).max())})
+    nu = 2.0 * one.l1_penalty * np.sqrt(noise.size - len(noise)) + float(np.linalg.norm(np.diag(noise)))
+    terms = BoundTerms(one.k_min, nu, one.task_weight, one.coupling, float(np.linalg.norm(one.away)))
+    return one, terms, float(np.linalg.norm(one.minimiser() - one.theta_true))
+
+
+def test_the_bounds_hold_on_draws_and_the_linear_one_on_every_ball_that_is_allowed():
     rng = np.random.default_rng(2)
     for _ in range(60):
-        one = draw(rng)
-        noise = one.emp_cov - one.cov_true
-        off = noise - np.diag(np.diag(noise))
-        covered = type(one)(**vars(one) | {"l1_penalty": float(np.abs(off).max())})
-        nu = 2.0 * covered.l1_penalty * np.sqrt(noise.size - len(noise)) + float(np.linalg.norm(np.diag(noise)))
-        terms = BoundTerms(one.k_min, nu, one.task_weight, one.coupling, float(np.linalg.norm(one.away)))
-        error = float(np.linalg.norm(covered.minimiser() - one.theta_true))
+        one, terms, error = covered(draw(rng))
         assert error <= sharper_bound(terms) * (1.0 + 1e-6)
+        best = linear_bound(terms)
+        for radius in (1.0 / one.k_min, 2.0 * terms.pull / one.coupling, *best * np.geomspace(1e-2, 1e2, 9)):
+            curvature = (1.0 - one.task_weight) * one.k_min**2 / (2.0 * tau(one.k_min, radius)) + one.coupling / 2.0
+            bound = terms.pull / curvature
+            if bound <= radius:
+                assert error <= bound * (1.0 + 1e-6)
+                assert best <= bound * (1.0 + 1e-3)
+
+
+def test_the_loss_rises_at_least_as_the_proof_says():
+    """Line (*) of the proof, for errors of any size."""
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        one, terms, _ = covered(draw(rng))
+        r = one.distance
+        curvature = (1.0 - one.task_weight) * one.k_min**2 / (2.0 * tau(one.k_min, r)) + one.coupling / 2.0
+        grown, truth = one.loss(one.theta), one.loss(one.theta_true)
+        assert grown - truth >= r * (r * curvature - terms.pull) - 1e-9 * (abs(grown) + abs(truth))
+
+
+def test_the_committed_solves_keep_both_bounds():
+    lines = (ROOT / "results" / "theorem" / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [row for row in map(json.loads, lines) if row.get("linear_bound")]
+    assert len(rows) > 1000
+    assert all(row["frobenius_error"] <= row["sharper_bound"] <= row["linear_bound"] for row in rows)

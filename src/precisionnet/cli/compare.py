@@ -29,6 +29,7 @@ VERDICTS = {
     "holds": ("holds", "green"),
     "does not hold": ("does not", "bold red"),
     "level": ("level", "dim"),
+    "undecidable": ("undecidable", "dim"),
     "open": ("open", "dim"),
 }
 """How a claim fared, in a word and its style."""

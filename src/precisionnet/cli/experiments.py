@@ -27,6 +27,7 @@ from precisionnet.cli.options import (
     check_data,
     check_out,
     check_reading,
+    check_repeats,
     check_results,
     check_search,
     check_target,
@@ -179,6 +180,12 @@ def reproduce(
         ),
     ] = None,
     quick: Quick = False,
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Splits or draws of one experiment; more go on in its folder. As written if not given."
+        ),
+    ] = None,
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Folder for the results; results-WHAT if not given.")
     ] = None,
@@ -196,9 +203,10 @@ def reproduce(
     check_workers(jobs, scheduler)
     check_data(what, data)
     check_reading(reading)
+    check_repeats(repeats, what)
     from precisionnet.cli.reproduce import run_reproduce
 
-    run_reproduce(what, reading, out, data, jobs, scheduler, seed, quick=quick)
+    run_reproduce(what, reading, out, data, jobs, scheduler, seed, repeats, quick=quick)
 
 
 @experiments_app.command("status")

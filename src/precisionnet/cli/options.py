@@ -260,14 +260,21 @@ def check_search(repeats: int | None, search: str, trials: int | None, *, defaul
     """Refuse a search that contradicts itself."""
     if defaults and (search != "grid" or trials is not None):
         raise InputError("--defaults tunes nothing, --search and --trials say how to tune: give one of them.")
-    if repeats is not None and repeats < 1:
-        raise InputError(f"--repeats must be at least 1, got {repeats}; 5 is usual.")
+    check_repeats(repeats)
     if search not in ("grid", "optuna"):
         raise InputError(f"--search must be grid or optuna, got {search!r}.")
     if trials is not None and trials < 1:
         raise InputError(f"--trials must be at least 1, got {trials}.")
     if trials is not None and search == "grid":
         raise InputError("--trials is the budget of --search optuna: add that, or leave --trials out.")
+
+
+def check_repeats(repeats: int | None, what: str | None = None) -> None:
+    """Refuse a number of repeats that is none, and one number for all experiments of the paper."""
+    if repeats is not None and repeats < 1:
+        raise InputError(f"--repeats must be at least 1, got {repeats}; 5 is usual.")
+    if repeats is not None and what == "all":
+        raise InputError("--repeats is of one experiment, and each has its own: name the experiment.")
 
 
 def check_workers(jobs: int | None, scheduler: str | None) -> None:

@@ -40,6 +40,7 @@ def run_reproduce(
     jobs: int | None,
     scheduler: str | None,
     seed: int | None,
+    repeats: int | None,
     *,
     quick: bool,
 ) -> None:
@@ -50,6 +51,7 @@ def run_reproduce(
     written: dict[Path, ExperimentPage] = {}
     for one in planned:
         config = one.config if seed is None else replace(one.config, seed=seed)
+        config = config if repeats is None else replace(config, repeats=repeats)
         if len(planned) > 1:
             console.say("")
             console.say(f"== {one.name}{'' if one.reading is None else f', reading: {one.reading}'}")

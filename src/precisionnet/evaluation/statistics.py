@@ -2,7 +2,8 @@
 
 Repeats of one table have most of their rows in common, so their differences are not independent and a plain t-test
 finds too much. The corrected resampled t-test (Nadeau and Bengio, Inference for the generalization error, Machine
-Learning 52, 2003) widens the variance of the mean of n differences from s^2 / n to s^2 (1/n + n_test/n_train).
+Learning 52, 2003) widens the variance of the mean of n differences from s^2 / n to s^2 (1/n + n_test/n_train). The
+second part stays however many repeats there are: what one table cannot tell, more splits of it cannot tell either.
 """
 
 from __future__ import annotations
@@ -174,6 +175,66 @@ def interval(differences: np.ndarray[Any, Any], test_to_train: float) -> tuple[f
     error = deviation * np.sqrt(1.0 / n + test_to_train)
     half = float(stats.t.ppf(0.5 + LEVEL / 2.0, n - 1) * error)
     return mean, mean - half, mean + half
+
+
+def endless_repeats(rows: Sequence[Row], reference: str, metric: str, margin: float) -> pd.DataFrame:
+    """Say what ever more repeats of one table could tell of every method's difference to ``reference``.
+
+    With endless repeats the corrected interval is D +- h, with h = 1.96 sigma sqrt(n_test/n_train) for the mean D and
+    the deviation sigma of the differences over all splits of the table. It tells something only if abs(D) > h, or if
+    abs(D) + h is below the margin. Given the table, splits are independent draws, so both can be tested: the first as
+    abs(D) / sigma by the noncentral t distribution, the second, which needs h < margin, by the chi-squared one.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Rows of one table; each repeat is another split of it.
+    reference : str
+        The method that is subtracted.
+    metric : str
+        The number that is compared.
+    margin : float
+        Below this a difference is small.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by method: ``half``, h as estimated (NaN where there is no interval), and ``undecidable``, whether both
+        are refuted, each at 5 %: what repeats could tell is called undecidable in one table of twenty at most.
+
+    Examples
+    --------
+    >>> from precisionnet.evaluation.statistics import endless_repeats
+    >>> errors = {"joint": [3.0, 3.3, 3.1, 3.4, 3.2], "svr": [3.2, 3.0, 3.3, 3.3, 3.1]}
+    >>> rows = [
+    ...     {"method": name, "repeat": k, "mae": error, "n_train": 60, "n_test": 20}
+    ...     for name, some in errors.items()
+    ...     for k, error in enumerate(some)
+    ... ]
+    >>> bool(endless_repeats(rows, "joint", "mae", 0.06).loc["svr", "undecidable"])
+    True
+    """
+    table, ratio = score_table(rows, metric), _test_to_train(rows)
+    widest = float(stats.norm.ppf(0.5 + LEVEL / 2.0) * np.sqrt(ratio))
+    lines = {}
+    for method in table.columns:
+        if method != reference and reference in table:
+            difference = (table[method] - table[reference]).dropna().to_numpy()
+            n, deviation = len(difference), float(np.std(difference, ddof=1)) if len(difference) > 1 else np.nan
+            known = n > 1 and ratio > 0.0 and deviation > SAME * abs(float(np.mean(difference)))
+            lines[method] = (widest * deviation, known and _undecidable(difference, widest, margin))
+    frame = pd.DataFrame.from_dict(lines, orient="index", columns=["half", "undecidable"])
+    return frame.rename_axis("method")
+
+
+def _undecidable(difference: np.ndarray[Any, Any], widest: float, margin: float) -> bool:
+    """Whether abs(D) / sigma is below ``widest`` beyond chance, and sigma * ``widest`` above the margin."""
+    n, deviation = len(difference), float(np.std(difference, ddof=1))
+    t = abs(float(np.mean(difference))) / deviation * np.sqrt(n)
+    # P(T <= t) is a little more than P(|T| <= t), so nothing is called undecidable by leaving its other end out.
+    never_apart = float(stats.nct.cdf(t, n - 1, widest * np.sqrt(n))) < 1.0 - LEVEL
+    never_level = (n - 1) * (widest * deviation) ** 2 > margin**2 * stats.chi2.ppf(LEVEL, n - 1)
+    return bool(never_apart and never_level)
 
 
 def score_table(rows: Sequence[Row], metric: str) -> pd.DataFrame:

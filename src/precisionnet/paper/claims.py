@@ -3,24 +3,29 @@
 A claim is judged by a rule that is stated with it. That one method predicts or estimates better than another counts
 only where the 95 % interval of the paired difference excludes zero. Where it does not, and the interval stays within
 2 % of the error, the two are level: the difference is shown to be small. That a method is as good as another counts
-only where the interval stays within a margin. All else is left open, neither held nor refuted. That something is
-similar, close, sparse or free of zeros is judged on means or counts alone, without allowance for chance. Slopes of the
-theorem are left open where they miss their range by less than two standard errors.
+only where the interval stays within a margin. All else is left open, neither held nor refuted; what one cohort cannot
+tell with any number of repeats, because they share its rows, is undecidable there. That something is similar, close,
+sparse or free of zeros is judged on means or counts alone, without allowance for chance. Slopes of the theorem are left
+open where they miss their range by less than two standard errors.
+
+A claim about several methods holds only if each comparison does, which needs no correction. That some comparison
+refutes it does: all that are averaged, and all at single levels, keep to 5 % together (Bonferroni).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, get_args
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from precisionnet.evaluation.methods import label
-from precisionnet.evaluation.statistics import LEVEL, failed, is_number, methods_of, paired
+from precisionnet.evaluation.statistics import LEVEL, endless_repeats, failed, is_number, methods_of, paired
 from precisionnet.paper.convergence_rows import convergence_claims
 from precisionnet.paper.stability_slopes import stability_claims
-from precisionnet.paper.theorem_claims import Judged, theorem_claims
+from precisionnet.paper.theorem_claims import Judged, Unsettled, theorem_claims
 from precisionnet.runner.jobs import Row
 
 TABLE_METHODS = ("pca_mlp", "vnn", "sample", "glasso")
@@ -36,11 +41,12 @@ FEW_ZEROS = 0.1
 NARROW = 0.02
 """Two methods are level where the interval of their difference stays within this share of the error."""
 
-Verdict = Literal["holds", "does not hold", "level", "open"]
+Verdict = Literal["holds", "does not hold", "level", "undecidable", "open"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 class Claim(TypedDict):
-    """A sentence of the paper and how it fared; ``holds`` is None where methods are level or the rows cannot tell."""
+    """A sentence of the paper and how it fared; ``holds`` is None where methods are level or rows cannot tell."""
 
     claim: str
     verdict: Verdict
@@ -64,8 +70,8 @@ def judge_claims(kind: str, rows: Sequence[Row], cohort: str | None = None) -> l
     Returns
     -------
     list of dict
-        ``claim``, ``verdict`` ("holds", "does not hold", "level" or "open"), ``holds`` (None: level or open),
-        ``numbers`` and ``rule`` of each.
+        ``claim``, ``verdict`` ("holds", "does not hold", "level", "undecidable" on this cohort, or "open"), ``holds``
+        (None but for the first two), ``numbers`` and ``rule`` of each.
 
     Examples
     --------
@@ -86,7 +92,7 @@ def judge_claims(kind: str, rows: Sequence[Row], cohort: str | None = None) -> l
         Claim(
             claim=claim,
             verdict=_verdict(holds),
-            holds=None if holds == "level" else holds,
+            holds=holds if isinstance(holds, bool) else None,
             numbers=numbers,
             rule=rule,
         )
@@ -94,10 +100,10 @@ def judge_claims(kind: str, rows: Sequence[Row], cohort: str | None = None) -> l
     ]
 
 
-def _verdict(holds: bool | Literal["level"] | None) -> Verdict:
-    if holds is None or holds == "level":
-        return holds or "open"
-    return "holds" if holds else "does not hold"
+def _verdict(holds: bool | Unsettled | None) -> Verdict:
+    if isinstance(holds, bool):
+        return "holds" if holds else "does not hold"
+    return holds or "open"
 
 
 def synthetic_claims(rows: Sequence[Row]) -> Iterable[Judged | None]:
@@ -139,7 +145,8 @@ def _best_everywhere(rows: Sequence[Row], by_level: dict[float, list[Row]]) -> J
     numbers += f"; better than Joint beyond chance: {', '.join(beaten)}" if beaten else ""
     rule = (
         "averaged over levels every difference to Joint is above zero with its 95 % interval, and Joint has the lowest "
-        "mean at every level; does not hold if another method is better beyond chance, averaged or at one level"
+        "mean at every level; does not hold if another method is better beyond chance, averaged or at one level, "
+        "allowing for the number of comparisons"
     )
     if holds is True and lowest < len(by_level):
         holds = None
@@ -169,7 +176,7 @@ def _never_worse(rows: Sequence[Row], by_level: dict[float, list[Row]], ours: st
     rule = (
         f"at every level and averaged over them the 95 % interval of {label(ours)}'s MAE less the other's ends below "
         f"{MARGIN:.0%} of the other's mean; does not hold if the other is better beyond chance, averaged or at one "
-        "level"
+        "level, allowing for the number of comparisons"
     )
     holds = False if behind else True if inside == len(worst) else None
     return f"{label(ours)} predicts as well as GL and Sample, or better, at every level", holds, numbers, rule
@@ -184,7 +191,14 @@ def _at_worst(rows: Sequence[Row], ours: str, other: str) -> float:
 def _better_averaged(averaged: Sequence[Row], ours: str, others: Sequence[str]) -> list[str]:
     """List the methods whose MAE, averaged over levels, is lower than ours beyond chance."""
     table = paired([row for row in averaged if row["method"] in (ours, *others)], ours, "mae", resampled=False)
-    return [f"{label(str(method))} averaged over levels" for method in table.index[table["high"] < 0]]
+    return [f"{label(method)} averaged over levels" for method in _lower(table)]
+
+
+def _lower(table: pd.DataFrame) -> list[str]:
+    """List the methods of a table of ``paired`` that are lower than its reference; all together keep to 5 %."""
+    known = table[table["low"].notna()]
+    chances = {str(method): _chance_of_lower(line.difference, line.high, line.n) for method, line in known.iterrows()}
+    return [method for method, chance in chances.items() if chance * len(chances) < 1.0 - LEVEL]
 
 
 def _similar_l1(by_level: dict[float, list[Row]]) -> Judged | None:
@@ -269,19 +283,38 @@ def best(claim: str, rows: Sequence[Row], others: Sequence[str], *, resampled: b
     if table.empty:
         return None
     margin = NARROW * mean(rows, "joint", "mae")
-    near = (table["low"] > 0) | ((table["low"] > -margin) & (table["high"] < margin))
-    holds: bool | Literal["level"] | None = "level" if near.all() else None
-    if (table["high"] < 0).any() or (table["low"] > 0).all():
-        holds = bool((table["low"] > 0).all())
+    fine = table["low"] > 0
+    near = fine | ((table["low"] > -margin) & (table["high"] < margin))
     differences = [
         f"{label(str(method))} {interval_text(line.difference, line.low, line.high)}"
         for method, line in table.iterrows()
     ]
+    numbers = f"MAE less Joint's: {', '.join(differences)}"
+    holds: bool | Unsettled | None = True if fine.all() else "level" if near.all() else None
+    if _lower(table):
+        holds = False
+    if holds is None and resampled:
+        endless = endless_repeats(rows, "joint", "mae", margin).loc[table.index]
+        never = endless["undecidable"].astype(bool)
+        holds = "undecidable" if (near | never).all() else None
+        unsure = table.index[never & ~near] if holds else table.index[~near]
+        halves = {label(str(method)): float(endless["half"][method]) for method in unsure}
+        numbers += endless_text(halves, settled=holds is not None)
     rule = (
         "every paired difference to Joint is above zero with its 95 % interval; level if each interval is so or stays "
-        f"within {NARROW:.0%}"
+        f"within {NARROW:.0%}; does not hold if another is below zero beyond chance, all comparisons together"
     )
-    return claim, holds, f"MAE less Joint's: {', '.join(differences)}", rule
+    return claim, holds, numbers, rule
+
+
+def endless_text(halves: Mapping[str, float], *, settled: bool) -> str:
+    """Say how wide intervals stay with endless repeats on one cohort; ``settled`` if they never tell the difference."""
+    known = [f"±{half:.2g}" + (f" ({of})" if of else "") for of, half in halves.items() if not np.isnan(half)]
+    if not known:
+        return ""
+    if settled:
+        return f"; even endless repeats on this cohort leave an interval wider than the difference: {', '.join(known)}"
+    return f"; endless repeats on this cohort would leave an interval of {', '.join(known)}, if the spread stays"
 
 
 def worse_than(rows_by_level: Mapping[float, Sequence[Row]], ours: str, others: Sequence[str]) -> tuple[list[str], int]:
@@ -314,8 +347,14 @@ def ordered(claim: str, rows: Sequence[Row], better: str, worse: str, metric: st
     numbers = f"{label(worse)} less {label(better)}: {interval_text(difference, low, high)}"
     rule = f"the paired difference is above zero with its 95 % interval; level if that stays within {NARROW:.0%}"
     margin = NARROW * mean(rows, better, metric)
-    holds: bool | Literal["level"] | None = "level" if -margin < low and high < margin else None
-    return claim, True if low > 0 else False if high < 0 else holds, numbers, rule
+    if low > 0 or high < 0:
+        return claim, low > 0, numbers, rule
+    holds: Unsettled | None = "level" if -margin < low and high < margin else None
+    if holds is None and resampled:
+        endless = endless_repeats(rows, better, metric, margin)
+        holds = "undecidable" if endless["undecidable"][worse] else None
+        numbers += endless_text({"": float(endless["half"][worse])}, settled=holds is not None)
+    return claim, holds, numbers, rule
 
 
 def no_zeros(rows: Sequence[Row]) -> Judged | None:

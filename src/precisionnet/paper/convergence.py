@@ -3,9 +3,9 @@ r"""Does the joint optimisation converge? Objective (7) and the residual of stat
 Three variants train the same network on the same rows from the same start, in the paper's reading (mean readout, target
 in its own units, shift not scaled):
 
-- ``listing``: Algorithm 1 as printed, whose Step 1 has steps of fixed length. They lower what they descend on only
-  where curvature + coupling < 2 / learning_rate, which is checked before anything runs;
-- ``exact``: Step 1 solved to its minimum, Steps 2 and 3 as printed;
+- ``listing``: Step 1 as printed, in steps of fixed length. They lower what they descend on only where
+  curvature + coupling < 2 / learning_rate, which is checked before anything runs;
+- ``exact``: Step 1 solved to its minimum, Steps 2 and 3 the same;
 - ``monotone``: every step taken only as far as the objective falls (``joint/monotone.py``).
 
 Tables are the cohorts, the paper's synthetic draw, and ``smooth``: a small problem that meets all conditions of the
@@ -229,7 +229,6 @@ def convergence_experiment(config: Config, data_folder: Path | None) -> Experime
                 "Step 1 solved exactly, and the monotone variant; one network, the paper's reading, l1_scale "
                 f"{data['l1_scale']:g}."
             ),
-            "claims_heading": "What is said of convergence, and what came out here",
             "notes": [_condition_sentence(work, job) for job in jobs if job.method == "listing" and job.repeat == 0],
             "expected": dict(config.expected),
         },

@@ -115,7 +115,6 @@ def stability_experiment(config: Config, data_folder: Path | None) -> Experiment
                 f"Gaussian rows of {data['n_features']} columns from a precision of which {data['sparsity']:.0%} is "
                 "not zero" + ("." if cohort is None else f"; {data['cohort'].upper()}, {len(cohort)} rows.")
             ),
-            "claims_heading": "What is expected of an estimate, and what came out",
             "n_features": data["n_features"],
             "notes": [],
             "expected": dict(config.expected),

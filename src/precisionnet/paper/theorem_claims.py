@@ -14,8 +14,10 @@ from precisionnet.paper.theorem import FAR
 from precisionnet.paper.theorem_slopes import Slope, constants, slopes
 from precisionnet.runner.jobs import Row
 
-Judged = tuple[str, bool | Literal["level"] | None, str, str]
-"""The claim, whether it holds ("level": a difference shown to be small; None: open), the numbers, and the rule."""
+Unsettled = Literal["level", "undecidable"]
+"""A difference shown to be small, and one that no number of repeats on the cohort can tell."""
+Judged = tuple[str, bool | Unsettled | None, str, str]
+"""The claim, whether it holds (None: open), the numbers, and the rule."""
 NEAR_RATE = 0.05
 """How far a slope may be from the theorem's; at finite T the penalty still bites."""
 NO_FASTER = 0.05

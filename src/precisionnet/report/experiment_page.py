@@ -48,6 +48,11 @@ SENTENCES = {
     "standardised, the matrix scaled to norm one.",
 }
 """What the two readings of the paper are."""
+NOT_PRINTED = {
+    "convergence": "What is said of convergence, and what came out here",
+    "stability": "What is expected of an estimate, and what came out",
+}
+"""Over the claims of experiments on questions that the paper leaves open: they are not its own."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,8 @@ def build_page(manifest: Mapping[str, Any], rows: Sequence[Row], total: int | No
     """Everything that is shown, from the head of the store and its rows; ``total`` fits belong to it."""
     rows = in_order(rows)
     about = {"title": manifest.get("name", ""), "source": "", "description": "", **manifest.get("about", {})}
+    if about["kind"] in NOT_PRINTED:
+        about["claims_heading"] = NOT_PRINTED[about["kind"]]
     complete = total is None or len(rows) >= total
     judged = judge_claims(about["kind"], rows, _cohort(manifest)) if complete and of_the_paper(manifest, about) else []
     claims = [dict(claim) for claim in judged]

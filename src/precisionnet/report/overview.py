@@ -19,9 +19,10 @@ from precisionnet.errors import InputError
 from precisionnet.evaluation.methods import label
 from precisionnet.evaluation.statistics import failed, is_number, methods_of, paired
 from precisionnet.outputs import whole_file
+from precisionnet.paper.claims import VERDICTS
 from precisionnet.paper.config import experiments
 from precisionnet.paper.readings import READING_LABELS, READINGS, reading_of
-from precisionnet.report.experiment_page import PAGE, ExperimentPage, of_the_paper, write_results
+from precisionnet.report.experiment_page import NOT_PRINTED, PAGE, ExperimentPage, of_the_paper, write_results
 from precisionnet.report.page import NONE, Picture, TextTable, decimals_of, plus_minus, template, with_interval
 from precisionnet.runner.jobs import Row
 from precisionnet.runner.progress import results_folders
@@ -104,6 +105,7 @@ def build_overview(parts: Sequence[Part], root: Path) -> Overview:
         title=title,
         sections=sections,
         counts=_counts(by_name),
+        not_printed=[name for name, found in by_name.items() if found[0].about["kind"] in NOT_PRINTED],
         absent=absent if len(sections) > 1 else [],
         several=len(sections) > 1,
     )
@@ -140,6 +142,7 @@ def _section(name: str, parts: Sequence[Part], root: Path) -> dict[str, Any]:
         "pictures": pictures,
         "readings": [part.label for part in parts],
         "claims": _claims(parts),
+        "heading": NOT_PRINTED.get(kind),
         "links": [(part.label, (part.folder / PAGE).relative_to(root).as_posix()) for part in parts],
         "warnings": list(dict.fromkeys(sentence for part in parts for sentence in part.page.warnings)),
     }
@@ -251,13 +254,10 @@ def _claims(parts: Sequence[Part]) -> list[dict[str, Any]]:
 
 
 def _counts(by_name: Mapping[str, Sequence[Part]]) -> list[tuple[str, str, list[int]]]:
-    """How many claims hold, do not, are level and are open: one line per experiment and reading."""
+    """How many claims there are of each verdict: one line per experiment and reading."""
     return [
         (name, part.label, [sum(claim["verdict"] == verdict for claim in part.page.claims) for verdict in VERDICTS])
         for name, parts in by_name.items()
         for part in parts
         if part.page.claims
     ]
-
-
-VERDICTS = ("holds", "does not hold", "level", "open")

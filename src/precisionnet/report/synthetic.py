@@ -12,6 +12,7 @@ from precisionnet import plots
 from precisionnet.evaluation.methods import METHODS, label
 from precisionnet.evaluation.statistics import failed, interval, is_number, methods_of, paired
 from precisionnet.evaluation.verdict import NO_INTERVAL
+from precisionnet.paper.claims import VERDICTS
 from precisionnet.plots.paper import Panel, sparsity_figure, sparsity_panel
 from precisionnet.report.page import (
     NONE,
@@ -213,16 +214,15 @@ def _chance(difference: pd.Series[float]) -> str:
 
 def claims_sentence(claims: Sequence[Mapping[str, Any]]) -> str:
     """How many of the paper's claims hold."""
-    held, failed, level, unsure = (
-        sum(claim["verdict"] == verdict for claim in claims) for verdict in ("holds", "does not hold", "level", "open")
-    )
+    held, failed, level, never, unsure = (sum(claim["verdict"] == verdict for claim in claims) for verdict in VERDICTS)
     if held == len(claims) > 1:
         return f"All {held} of the paper’s claims that this experiment can test hold."
     counts = [
         f"{held} {'holds' if held == 1 else 'hold'}",
         f"{failed} {'does' if failed == 1 else 'do'} not",
         *([f"{level} {'is' if level == 1 else 'are'} level"] if level else []),
-        *([f"{unsure} cannot be told from these rows"] if unsure else []),
+        *([f"{never} cannot be told on this cohort with any number of repeats"] if never else []),
+        *([f"{unsure} {'is' if unsure == 1 else 'are'} open"] if unsure else []),
     ]
     plural = "" if len(claims) == 1 else "s"
     return f"Of the paper’s {len(claims)} claim{plural} that this experiment can test, {', '.join(counts)}."
