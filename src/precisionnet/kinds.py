@@ -30,6 +30,9 @@ class Kind:
         Kind that differs in its noise alone; a short trial decides which of the two is trained.
     linear : bool, default=False
         Filters of degree 0, no activation and a linear readout: solved, not trained.
+    kernel : bool, default=False
+        Filters of degree 0 and a readout with endlessly many hidden units: solved as a sum of kernels around the
+        training rows, in a distance in which columns count as much as they do in the other kinds.
     """
 
     name: str
@@ -39,6 +42,12 @@ class Kind:
     batch: int = 1
     twin: str | None = None
     linear: bool = False
+    kernel: bool = False
+
+    @property
+    def solved(self) -> bool:
+        """Whether its networks are solved once the others are trained."""
+        return self.linear or self.kernel
 
 
 SEVERAL = (
@@ -66,7 +75,10 @@ FEWEST_MEMBERS = 4
 LASSO = Kind("lasso", "mlp", noise=0.0, linear=True)
 """A linear network with an l1 penalty, for a few columns that matter among many."""
 
-EVERY = (*SEVERAL, LASSO)
+KERNEL = Kind("kernel", "kernel", noise=0.0, kernel=True)
+"""A kernel machine, for smooth functions of a few columns and for few rows. It keeps the training rows."""
+
+EVERY = (*SEVERAL, LASSO, KERNEL)
 """All kinds that a model may have."""
 
 LASSO_ROWS = 4
@@ -77,7 +89,7 @@ FLATTENED_MOST = 4_000
 thousands of weights for each row, most of a fit's cost is theirs, and linear networks do what it could."""
 
 
-def kinds_for(n_rows: int, n_columns: int, n_filters: int, *, sparse: bool) -> tuple[Kind, ...]:
+def kinds_for(n_rows: int, n_columns: int, n_filters: int, *, sparse: bool, kernel_rows: int = 0) -> tuple[Kind, ...]:
     """Return the kinds of an ensemble with ``readout="several"``.
 
     Parameters
@@ -90,12 +102,14 @@ def kinds_for(n_rows: int, n_columns: int, n_filters: int, *, sparse: bool) -> t
         Features of a node after the first layer.
     sparse : bool
         Whether the matrix lives on a sparse support.
+    kernel_rows : int, default=0
+        Most training rows that a kernel machine may keep; 0 where there is none.
 
     Returns
     -------
     tuple of Kind
-        One more where there are few rows for the columns, or a sparse support; on that without flattened perceptrons
-        where they have too many inputs.
+        A lasso more where there are few rows for the columns, or a sparse support; on that without flattened
+        perceptrons where they have too many inputs. A kernel machine more where there are not too many rows.
 
     Examples
     --------
@@ -105,4 +119,6 @@ def kinds_for(n_rows: int, n_columns: int, n_filters: int, *, sparse: bool) -> t
     kept: tuple[Kind, ...] = SEVERAL
     if sparse and n_columns * n_filters > FLATTENED_MOST:
         kept = tuple(kind for kind in SEVERAL if kind.readout == "mean" or kind.linear)
-    return (*kept, LASSO) if sparse or n_rows < LASSO_ROWS * n_columns else kept
+    if sparse or n_rows < LASSO_ROWS * n_columns:
+        kept = (*kept, LASSO)
+    return (*kept, KERNEL) if n_rows <= kernel_rows and not sparse else kept

@@ -434,6 +434,17 @@ PARAMETERS: tuple[Parameter, ...] = (
         needs=({"recipe": ("standard",), "method": ("joint", "glasso")},),
     ),
     Parameter(
+        "kernel_rows",
+        3000,
+        "Training rows up to which a kernel machine is one of several kinds; a model in which it counts keeps them. 0 "
+        "leaves it out.",
+        int,
+        low=0,
+        high=20_000,
+        closed="both",
+        needs=({"recipe": ("standard",), "readout": ("several",)},),
+    ),
+    Parameter(
         "dtype", "float32", "Arithmetic of training; predictions are float64.", str, choices=("float32", "float64")
     ),
     Parameter(

@@ -78,6 +78,7 @@ class Settings:
     scale_shift: bool
     predict_on: Literal["task", "sparse"]
     support: Literal["auto", "dense", "sparse"]
+    kernel_rows: int
     dtype: Literal["float32", "float64"]
     device: str
 
@@ -109,10 +110,10 @@ class Settings:
         return able and (self.support == "sparse" or (self.support == "auto" and n_columns > DENSE_MOST))
 
     def members(self, n_folds: int, kinds: Sequence[Kind] = SEVERAL) -> list[tuple[Kind, int]]:
-        """Kind and fold of every network that is trained; linear ones are solved afterwards."""
+        """Kind and fold of every network that is trained; others are solved afterwards."""
         n = self.n_members
         if self.readout == "several":
-            return [(kind, fold) for kind in kinds if not kind.linear for fold in range(n_folds)]
+            return [(kind, fold) for kind in kinds if not kind.solved for fold in range(n_folds)]
         # With "both" the first half averages over the nodes and the second flattens them.
         readouts = ["mean"] * (n - n // 2) + ["mlp"] * (n // 2) if self.readout == "both" else [self.readout] * n
         return [(Kind(readout, readout), fold) for fold, readout in enumerate(readouts)]

@@ -77,6 +77,7 @@ class BasePNN(FittedAttributes, TableFits, BaseEstimator):  # type: ignore[misc]
         scale_shift: bool | None = BY_NAME["scale_shift"].initial,
         predict_on: str = BY_NAME["predict_on"].initial,
         support: str = BY_NAME["support"].initial,
+        kernel_rows: int = BY_NAME["kernel_rows"].initial,
         dtype: str = BY_NAME["dtype"].initial,
         device: str = BY_NAME["device"].initial,
         network: NetworkFactory | None = None,
@@ -126,6 +127,7 @@ class BasePNN(FittedAttributes, TableFits, BaseEstimator):  # type: ignore[misc]
         self.scale_shift = scale_shift
         self.predict_on = predict_on
         self.support = support
+        self.kernel_rows = kernel_rows
         self.dtype = dtype
         self.device = device
         self.network = network

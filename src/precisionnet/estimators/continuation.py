@@ -9,7 +9,8 @@ A linear network of a number is solved for all rows, old and new, without the ol
 squared error is n (w - w_0)' C (w - w_0) up to a constant, with their covariance C, which the model has. (Recursive
 least squares; the penalty of the first fit counts as part of its optimum.) Of K classes it takes a step like Newton's,
 label by label, with the old rows' curvature taken from the new ones' probabilities. Labels that move by themselves move
-apart K / (K - 1) times too far, so that the step is (K - 1) / K of that: of two classes it is Newton's own.
+apart K / (K - 1) times too far, so that the step is (K - 1) / K of that: of two classes it is Newton's own. A kernel
+machine keeps its rows, and is solved for old and new ones while there are no more than it may keep.
 
 Every new row is left out by the networks of one fold, which have not seen it before: its out-of-fold prediction is as
 honest as in ``fit``, unless its group had rows in an earlier call, as folds are dealt anew. Those of earlier rows are
@@ -35,6 +36,7 @@ from precisionnet.estimators.checks import refuse_no_logarithm
 from precisionnet.estimators.combination import ALL_ROWS
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.intervals import Calibration
+from precisionnet.estimators.kernel_machine import extended
 from precisionnet.estimators.networks import NetworkFactory
 from precisionnet.estimators.out_of_fold import finished
 from precisionnet.estimators.preparation import TrainingData, WholeTable, prepare
@@ -43,7 +45,7 @@ from precisionnet.estimators.targets import NumberTarget, learns_logarithm
 from precisionnet.estimators.training import TrainingRun, snapshot_of
 from precisionnet.joint.problem import GlassoCache, GraphTerms, start_of
 from precisionnet.joint.trainer import Callback
-from precisionnet.kinds import EVERY, LASSO, Kind
+from precisionnet.kinds import EVERY, KERNEL, LASSO, Kind
 from precisionnet.parameters import Settings
 from precisionnet.precision import StreamingMoments
 from precisionnet.threads import limited_threads
@@ -54,7 +56,7 @@ FEW = 200
 LEAST_CURVATURE = 1e-6
 """Of a linear network's old error along every direction, in standard units."""
 
-SOLVED = frozenset(kind.name for kind in EVERY if kind.linear)
+SOLVED = frozenset(kind.name for kind in EVERY if kind.solved)
 """Kinds that are solved, not trained."""
 
 
@@ -112,14 +114,14 @@ def go_on(
     with limited_threads(1):
         graph = GraphTerms.of(settings, data.emp_cov, data.weight)
         start = start_of(settings.method, graph, cache)
-        linear = _solved_on(fitted, data)
+        solved = _solved_on(fitted, data, settings.kernel_rows)
         if set(fitted.member_kinds) <= SOLVED:  # nothing to train
             moved = replace(
                 fitted,
-                networks=tuple(network for _, network in linear),
+                networks=tuple(network for _, network in solved),
                 precision=start.theta,
                 task_precision=start.theta_task,
-                member_matrices=np.repeat(start.theta_task[None], len(linear), axis=0),
+                member_matrices=np.repeat(start.theta_task[None], len(solved), axis=0),
                 scale=start.norm if settings.scale_shift else 1.0,
                 l1_penalty=graph.l1_penalty,
                 spectral_bound=graph.spectral_bound,
@@ -148,7 +150,7 @@ def go_on(
         keep="last",
         paused=False,
     )
-    run.linear = linear
+    run.solved = solved
     with run.threads():
         while not run.trainer.done:
             run.trainer.advance()
@@ -157,13 +159,13 @@ def go_on(
 
 
 class _Continuation(TrainingRun):
-    """Training whose linear networks are known."""
+    """Training whose solved networks are known."""
 
-    linear: list[tuple[str, nn.Module]]
+    solved: list[tuple[str, nn.Module]]
     """With their kinds, those of each in the order of the folds."""
 
-    def _linear(self, data: TrainingData, kind: Kind) -> list[nn.Module]:
-        return [network for name, network in self.linear if name == kind.name]
+    def _solved(self, data: TrainingData, kind: Kind) -> list[nn.Module]:
+        return [network for name, network in self.solved if name == kind.name]
 
 
 def _new_rows(model: Any, settings: Settings, X: Any, y: Any, sample_weight: Any, groups: Any) -> TrainingData:
@@ -217,8 +219,8 @@ def _new_rows(model: Any, settings: Settings, X: Any, y: Any, sample_weight: Any
     )
 
 
-def _solved_on(fitted: Fitted, data: TrainingData) -> list[tuple[str, nn.Module]]:
-    """Return kinds and linear networks of all rows so far, in the order of the model's; none where it has none."""
+def _solved_on(fitted: Fitted, data: TrainingData, kernel_rows: int) -> list[tuple[str, nn.Module]]:
+    """Return kinds and solved networks of all rows so far, in the order of the model's; none where it has none."""
     assert data.whole is not None
     rows, found = data.training, []
     x, y = data.scaler.transform(rows.X), data.target.tensor(rows.y)
@@ -228,6 +230,10 @@ def _solved_on(fitted: Fitted, data: TrainingData) -> list[tuple[str, nn.Module]
         if fold != ALL_ROWS:
             used[data.whole.folds[fold]] = False
         network = copy.deepcopy(fitted.networks[place])
+        if fitted.member_kinds[place] == KERNEL.name:
+            own = x[used], rows.y[used], rows.weight[used]
+            found.append((KERNEL.name, extended(network, *own, data.target, kernel_rows)))
+            continue
         weight, bias = network.readout.perceptron[0].weight, network.readout.perceptron[0].bias  # type: ignore
         coefficients = torch.column_stack([bias, weight]).detach().numpy()
         columns = np.arange(x.shape[1])

@@ -115,7 +115,7 @@ def task_effects(
     mean: FloatArray = np.zeros((1, len(correlation)))
     moment: FloatArray = np.zeros((1, *correlation.shape))
     places = list(_places(fitted.scaler.transform(X), around * deviation))
-    for rows, slopes in itertools.chain.from_iterable(_mean_gradients(fitted, one) for one in places):
+    for rows, slopes in itertools.chain.from_iterable(mean_gradients(fitted, one) for one in places):
         gradient: FloatArray = slopes * (deviation / len(places))  # (outputs, rows, nodes)
         mean = mean + np.asarray(share[rows] @ gradient)
         moment = moment + gradient.transpose(0, 2, 1) @ (share[rows, None] * x[rows])
@@ -156,7 +156,7 @@ def _effects_on_support(fitted: Fitted, X: FloatArray, share: FloatArray, around
     total: FloatArray | None = None
     places = list(_places(x, around * deviation))
     for place in places:
-        parts = [slopes for _, slopes in _mean_gradients(fitted, place)]
+        parts = [slopes for _, slopes in mean_gradients(fitted, place)]
         gradient = np.concatenate(parts, axis=1) * (deviation / len(places))  # (outputs, rows, nodes)
         total = gradient if total is None else total + gradient
     assert total is not None
@@ -223,7 +223,7 @@ def contributions(fitted: Fitted, X: FloatArray) -> tuple[FloatArray, FloatArray
     n_outputs = len(_shown_outputs(fitted, np.zeros((1, fitted.target.n_outputs)))[0])
     slope = np.zeros((n_outputs, *step.shape))
     for place, weight in zip(0.5 * (places + 1.0), 0.5 * weights, strict=True):
-        for rows, gradient in _mean_gradients(fitted, center + place * step):
+        for rows, gradient in mean_gradients(fitted, center + place * step):
             slope[:, rows] += weight * gradient
     parts = np.stack([one @ mixing for one in slope]) * seen if fitted.on_support else (slope @ mixing) * seen
     base = _shown_outputs(fitted, fitted.mean_output(fitted.scaler.inverse(center)[None]))[0]
@@ -241,10 +241,22 @@ def _shown_outputs(fitted: Fitted, output: FloatArray) -> FloatArray:
     return output[:, 1:] - output[:, :1] if len(fitted.target.classes) == 2 else output
 
 
-def _mean_gradients(fitted: Fitted, x: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+def mean_gradients(fitted: Fitted, x: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
     """Yield some rows at a time, and the members' mean gradient there, (outputs, rows, nodes), in the target's units.
 
-    ``x`` are rows in standard units. Of several classes the gradients are those of logits less the classes' mean.
+    Parameters
+    ----------
+    fitted : Fitted
+        The model.
+    x : ndarray of shape (n_rows, n_features)
+        Rows in standard units.
+
+    Yields
+    ------
+    slice
+        Which rows.
+    ndarray of shape (n_outputs, n_rows, n_features)
+        Gradients there; of several classes those of logits less the classes' mean.
     """
     target = fitted.target
     two_classes = isinstance(target, ClassTarget) and len(target.classes) == 2

@@ -95,7 +95,8 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
     """
     rows = data.training
     n_rows, n = rows.X.shape
-    kinds = kinds_for(n_rows, n, settings.widest, sparse=data.sparse)
+    kept = settings.kernel_rows if data.whole is None else 0
+    kinds = kinds_for(n_rows, n, settings.widest, sparse=data.sparse, kernel_rows=kept)
     n_folds = settings.n_folds(n_rows) if settings.recipe == "standard" else 1
     roster = settings.members(n_folds, kinds) if settings.recipe == "standard" else []
     own_rows = max(1, n_rows - n_rows // max(n_folds, 2))

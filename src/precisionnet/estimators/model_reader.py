@@ -367,10 +367,14 @@ class _Reader:
         n_layers = max(listed, default=settings.n_layers)
         require(n_layers <= len(state), f"there are {n_layers} layers and {len(state)} tensors")
         with torch.device("meta"):  # takes no memory, whatever the settings say: the tensors are those of the file
-            network = new_network(settings, self._n, n_outputs, kind).double()
+            anchors = state.get("readout.noise", torch.empty(0))
+            network = new_network(settings, self._n, n_outputs, kind, n_anchors=anchors.numel()).double()
         for name, value in network.state_dict().items():
             fits = name in state and state[name].shape == value.shape and state[name].dtype == value.dtype
             require(fits, f"a network's {name} does not fit the settings")
+        if kind.kernel:
+            fine = bool((state["readout.noise"] > 0).all()) and bool(state["readout.factor"] > 0)
+            require(fine, "a kernel machine's noise is not above zero")
         network.load_state_dict(state, assign=True)
         return network.eval()
 

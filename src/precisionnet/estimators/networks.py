@@ -25,6 +25,7 @@ from precisionnet.estimators.targets import NumberTarget, Target
 from precisionnet.kinds import Kind
 from precisionnet.nn import PrecisionNetwork
 from precisionnet.nn.network import seeded
+from precisionnet.nn.readout import KernelReadout
 from precisionnet.parameters import Settings
 from precisionnet.types import FloatArray, IndexArray
 
@@ -53,8 +54,11 @@ def new_network(
     kind: Kind,
     factory: NetworkFactory | None = None,
     seed: int = 0,
+    n_anchors: int = 0,
 ) -> nn.Module:
-    """Return an untrained network; its first weights depend on the seed alone."""
+    """Return an untrained network; its first weights depend on the seed alone. ``n_anchors`` is for a kernel's."""
+    if kind.kernel:
+        return kernel_network(n_nodes, n_outputs, n_anchors)
     if kind.linear:
         return linear_network(n_nodes, n_outputs)
     n_filters, order = settings.n_filters, settings.order
@@ -107,13 +111,44 @@ def linear_network(n_nodes: int, n_outputs: int) -> nn.Module:
     PrecisionNetwork
         Filters of degree 0, no activation, a linear readout.
     """
+    return _without_filters(n_nodes, n_outputs, "mlp")
+
+
+def kernel_network(n_nodes: int, n_outputs: int, n_anchors: int) -> nn.Module:
+    """Return a network whose readout is a kernel machine, in double precision.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Columns.
+    n_outputs : int
+        Outputs.
+    n_anchors : int
+        Rows that it keeps.
+
+    Returns
+    -------
+    PrecisionNetwork
+        Filters of degree 0 whose weight is 1, no activation, ``KernelReadout``.
+    """
+    network = _without_filters(
+        n_nodes, n_outputs, lambda _, features, outputs: KernelReadout(n_nodes * features, n_anchors, outputs)
+    ).double()
+    for name, value in network.layers.named_parameters():
+        nn.init.constant_(value, 1.0 if name.endswith("weight") else 0.0)
+    return network.eval()
+
+
+def _without_filters(
+    n_nodes: int, n_outputs: int, readout: str | Callable[[int | None, int, int], nn.Module]
+) -> PrecisionNetwork:
     return PrecisionNetwork(
         n_nodes,
         n_outputs=n_outputs,
         n_layers=1,
         n_filters=1,
         order=0,
-        readout="mlp",
+        readout=readout,
         readout_width=0,
         activation=nn.Identity,
         batch_norm=False,

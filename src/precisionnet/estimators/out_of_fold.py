@@ -14,6 +14,7 @@ from precisionnet.estimators.combination import ALL_ROWS, kept_members, weights_
 from precisionnet.estimators.explanation import AROUND, task_effects
 from precisionnet.estimators.fitted import Fitted, OutOfFold
 from precisionnet.estimators.intervals import calibrate
+from precisionnet.estimators.kernel_machine import with_kernel
 from precisionnet.estimators.preparation import TrainingData
 from precisionnet.estimators.reference import reference_of
 from precisionnet.estimators.rows import Table
@@ -27,6 +28,7 @@ def finished(
     *,
     same_rows: bool = True,
     weights_before: Mapping[str, float] | None = None,
+    kernel: bool = False,
     n_jobs: int | None = None,
 ) -> Fitted:
     """Return a model with all that is measured of it.
@@ -41,6 +43,8 @@ def finished(
         Whether the networks of a fold have never seen its rows.
     weights_before : mapping of str to float, optional
         Weights of kinds that stay.
+    kernel : bool, default=False
+        Solve a kernel machine as one more kind, in a distance that follows from the networks.
     n_jobs : int, optional
         Workers.
 
@@ -49,13 +53,18 @@ def finished(
     Fitted
         With weights, out-of-fold predictions, calibration, effects and reference.
     """
-    fitted = _weighed(fitted, data, same_rows, weights_before or {}, n_jobs)
+    fitted = _weighed(fitted, data, same_rows, weights_before or {}, kernel, n_jobs)
     effects = task_effects(fitted, data.training.X, data.training.weight, around=AROUND)
     return replace(fitted, task_nodes=effects.nodes, task_graph=effects.edges, reference=reference_of(data))
 
 
 def _weighed(
-    fitted: Fitted, data: TrainingData, same_rows: bool, weights_before: Mapping[str, float], n_jobs: int | None
+    fitted: Fitted,
+    data: TrainingData,
+    same_rows: bool,
+    weights_before: Mapping[str, float],
+    kernel: bool,
+    n_jobs: int | None,
 ) -> Fitted:
     """Weigh the kinds by what they lose on rows that they left out, drop those that do not help, keep the errors.
 
@@ -65,6 +74,10 @@ def _weighed(
     rows, fold, outputs = _unseen(fitted, data, same_rows)
     y = target.tensor(rows.y)
     weights, *elsewhere = weights_by_fold(outputs, y, rows.weight, fold, target.task_loss, n_jobs)
+    if several and kernel and len(elsewhere) == len(folds) > 1:
+        fitted = with_kernel(fitted, data, elsewhere)
+        _, _, outputs = _unseen(fitted, data, same_rows)
+        weights, *elsewhere = weights_by_fold(outputs, y, rows.weight, fold, target.task_loss, n_jobs)
     if several and weights_before:
         kinds = dict.fromkeys(fitted.member_kinds)
         weights = np.array([weights_before.get(kind, 0.0) for kind in kinds])

@@ -30,7 +30,7 @@ from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, St
 from precisionnet.joint.sparse_support import sparse_start
 from precisionnet.joint.standard import StandardRecipe, trial_losses
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
-from precisionnet.kinds import BETTER_BY, EVERY, LASSO, TRIAL, TRIAL_FOLDS, TRIED_FROM, Kind, kinds_for
+from precisionnet.kinds import BETTER_BY, EVERY, KERNEL, LASSO, TRIAL, TRIAL_FOLDS, TRIED_FROM, Kind, kinds_for
 from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import LEARNED, Settings
 from precisionnet.sparse_matrices import with_means
@@ -95,7 +95,7 @@ class TrainingRun:
         self._same_rows = True
         self._weights_before: dict[str, float] = {}
         """Those of the kinds in the model that training goes on from, where networks have seen all rows."""
-        self._kinds = kinds_for(len(data.training), data.training.X.shape[1], settings.widest, sparse=data.sparse)
+        self._kinds = _kinds(settings, data)
         known = None if resume is None else snapshot_of(resume, settings, data, network)
         self._roster = settings.members(settings.n_folds(len(data.training)), self._kinds)
         """Kind and fold of the networks that are trained."""
@@ -196,6 +196,7 @@ class TrainingRun:
                 self._data,
                 same_rows=self._same_rows,
                 weights_before=self._weights_before,
+                kernel=KERNEL in self._kinds and self._data.whole is None and self._same_rows,
                 n_jobs=self._n_jobs,
             )
 
@@ -334,11 +335,11 @@ class TrainingRun:
         on_theta = settings.sparse and settings.recipe == "paper"
         matrices = kept.theta if on_theta else kept.theta_task
         if settings.readout == "several" and any(map(len, self._folds)):
-            for kind in (kind for kind in self._kinds if kind.linear):
-                linear = self._linear(data, kind)
-                folds = [*range(len(linear) - 1), ALL_ROWS][: len(linear)]
+            for kind in (kind for kind in self._kinds if kind.solved):
+                solved = self._solved(data, kind)
+                folds = [*range(len(solved) - 1), ALL_ROWS][: len(solved)]
                 roster += [(kind, fold) for fold in folds]
-                networks += linear
+                networks += solved
             matrices = with_means(matrices, len(networks) - len(matrices))
         return Fitted(
             settings=settings,
@@ -376,9 +377,19 @@ class TrainingRun:
             rows_hash=data.training.hash() if self._same_rows else hashlib.sha256(b"learned from before").hexdigest(),
         )
 
-    def _linear(self, data: TrainingData, kind: Kind) -> list[nn.Module]:
+    def _solved(self, data: TrainingData, kind: Kind) -> list[nn.Module]:
+        """Return the networks of a linear kind; a kernel's follow from all others."""
+        if kind.kernel:
+            return []
         rows, x = data.training, data.scaler.transform(data.training.X)
         return linear_members(x, rows.y, rows.weight, self._folds, data.target, lasso=kind is LASSO)
+
+
+def _kinds(settings: Settings, data: TrainingData) -> tuple[Kind, ...]:
+    """Return the kinds of an ensemble of several; none keeps rows of a table that is not in memory as a whole."""
+    rows = data.training.X
+    kept = settings.kernel_rows if data.whole is None else 0
+    return kinds_for(len(rows), rows.shape[1], settings.widest, sparse=data.sparse, kernel_rows=kept)
 
 
 def _refuse_other_rows(targets: Sequence[TrainingData], settings: Settings, resume: Fitted | None) -> None:
@@ -414,7 +425,7 @@ def snapshot_of(
         and fitted.on_support == data.sparse
         and not (learns_logarithm(fitted.target) and data.training.y.min() <= 0.0)
     )
-    kinds = kinds_for(len(data.training), data.training.X.shape[1], settings.widest, sparse=data.sparse)
+    kinds = _kinds(settings, data)
     roster = [one for one in settings.members(len(fitted.folds), kinds) if one[0].name in fitted.member_kinds]
     if not same or not roster:
         return None

@@ -4,6 +4,8 @@
 ``mean``     averages over the nodes, then a perceptron: invariant to the order and number of nodes.
 ``average``  averages over nodes and features; nothing is learnt, as in the published covariance networks.
 
+``KernelReadout`` is the limit of a flattened readout with endlessly many hidden units; it is solved, not trained.
+
 A readout of your own is an ``nn.Module`` that maps (batch, nodes, features) to (batch, outputs).
 """
 
@@ -141,3 +143,83 @@ class AverageReadout(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map (batch, nodes, features) to (batch, n_outputs)."""
         return x.mean(dim=-2).reshape(*x.shape[:-3], x.shape[-3], self.n_outputs, -1).mean(dim=-1)
+
+
+class KernelReadout(nn.Module):
+    r"""A flattened readout with endlessly many hidden units: a sum of kernels around rows that it was solved on.
+
+        f(x) = c + sum_m a_m k(|s * x - z_m|),        k(d) = (1 + sqrt(3) d) exp(-sqrt(3) d)
+
+    ``k`` is Matern's kernel of smoothness 3/2. The weights ``s`` of the node features say how much each counts in the
+    distance of two rows. Nothing is trained: ``precisionnet.estimators.kernel_machine`` solves for ``a`` and ``c``.
+
+    Parameters
+    ----------
+    n_features : int
+        Nodes times features of a node.
+    n_anchors : int
+        Rows it was solved on.
+    n_outputs : int
+        Outputs.
+
+    Examples
+    --------
+    >>> import torch
+    >>> readout = KernelReadout(n_features=5, n_anchors=20, n_outputs=1)
+    >>> readout(torch.ones(3, 5, 1, dtype=torch.float64)).shape
+    torch.Size([3, 1])
+    """
+
+    scale: Tensor
+    anchors: Tensor
+    coefficients: Tensor
+    constant: Tensor
+    noise: Tensor
+    factor: Tensor
+
+    def __init__(self, n_features: int, n_anchors: int, n_outputs: int) -> None:
+        super().__init__()
+        sizes: dict[str, tuple[int, ...]] = {
+            "scale": (n_features,),
+            "anchors": (n_anchors, n_features),  # z_m: rows times s
+            "coefficients": (n_outputs, n_anchors),
+            "constant": (n_outputs,),
+            "noise": (n_anchors,),
+            "factor": (),  # the last two tell what it was solved for, and are not used here
+        }
+        for name, size in sizes.items():
+            self.register_buffer(name, torch.zeros(size, dtype=torch.float64))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Predict from node features, (batch, nodes, features) to (batch, n_outputs).
+
+        Some rows at a time: their distances to all anchors are in memory.
+        """
+        z = torch.flatten(x, start_dim=-2) * self.scale
+        at_once = max(1, KERNEL_AT_ONCE // max(1, len(self.anchors)))
+        parts = [matern(part, self.anchors) @ self.coefficients.mT for part in torch.split(z, at_once)]
+        return torch.cat(parts) + self.constant
+
+
+KERNEL_AT_ONCE = 2**20
+"""Numbers in a kernel matrix of a forward pass."""
+
+
+def matern(x: Tensor, anchors: Tensor) -> Tensor:
+    """Return Matern's kernel of smoothness 3/2 between rows.
+
+    Parameters
+    ----------
+    x : Tensor of shape (n_rows, n_features)
+        Rows.
+    anchors : Tensor of shape (n_anchors, n_features)
+        Other rows.
+
+    Returns
+    -------
+    Tensor of shape (n_rows, n_anchors)
+        1 where two rows are the same.
+    """
+    square = (x * x).sum(dim=1)[:, None] + (anchors * anchors).sum(dim=1) - 2.0 * x @ anchors.mT
+    distance = (3.0 * square.clamp_min(1e-24)).sqrt()  # its root has no derivative at zero; the kernel has, and it is 0
+    return (1.0 + distance) * torch.exp(-distance)

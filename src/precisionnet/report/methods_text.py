@@ -67,6 +67,7 @@ KINDS = {
     "deep, little noise": "two filter layers",
     "linear": "linear",
     "lasso": "linear with an l1 penalty",
+    "kernel": "a kernel machine",
 }
 """Kinds of an ensemble of several (``precisionnet.kinds``) in a sentence."""
 SOLVED = {
@@ -74,6 +75,8 @@ SOLVED = {
     ("lasso", "regression"): "the lasso",
     ("linear", "classification"): "logistic regression with an l2 penalty",
     ("lasso", "classification"): "logistic regression with an l1 penalty",
+    ("kernel", "regression"): "kernel ridge regression",
+    ("kernel", "classification"): "kernel ridge regression of each class's indicator",
 }
 
 
@@ -204,6 +207,11 @@ def _is_solved(kind: str) -> bool:
 
 
 def _solved_sentence(kind: str, task: str) -> str:
+    if kind == "kernel":
+        return (
+            f"The kernel machine was solved as {SOLVED[kind, task]} with Matern's kernel of smoothness 3/2, in a "
+            "distance of rows whose weights, like its width and noise, were best on rows left out."
+        )
     name = {"linear": "linear network", "lasso": "linear network with an l1 penalty"}[kind]
     return f"The {name} was solved as {SOLVED[kind, task]}, with the penalty that was best on rows left out."
 
