@@ -129,7 +129,8 @@ gap: $(READY)
 # The solver beside its peers, one thread, nothing else running; about half an hour.
 bench-precision: $(READY)
 	$(PIP) -e '.[bench]'
-	$(BIN)/python -m benchmarks.precision.run --limit 60
+	$(BIN)/python -m benchmarks.precision.run --limit 60 --largest 2000
+	$(BIN)/python -m benchmarks.precision.run --limit 60 --only large_
 
 # Weight of the page of a fit, and how soon it can be worked with, in headless Chromium; a minute, nothing else running.
 bench-report: $(READY)

@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 from benchmarks.precision import hard
 from benchmarks.precision.graphs import DEGREE, SMALLEST_EIGENVALUE, sample_correlation, sparse_precision
-from benchmarks.precision.measure import Attempt, climb, prove, relative_gap
-from benchmarks.precision.problems import Problem, catalogue, sparse_graph
+from benchmarks.precision.measure import Attempt, climb, prove, relative_gap, relative_gap_from_rows
+from benchmarks.precision.problems import NO_MATRIX, Case, Problem, catalogue, from_rows, sparse_graph
 from benchmarks.precision.rows import Row, merge, read
+from benchmarks.precision.run import listed, measured
 from benchmarks.precision.solvers import SOLVERS, Solver
+from benchmarks.precision.worker import serve
+from scipy import sparse
 
 ROOT = Path(__file__).parents[1]
 
@@ -122,6 +125,109 @@ def test_an_absent_peer_says_why():
     absent = Solver()
     absent.package = "no_such_package"
     assert "no_such_package is not installed" in absent.available()
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-5, 1e-3])
+def test_the_gap_from_rows_is_the_dense_one_or_a_little_more(noise, rng):
+    """Both are bounds of one distance; the one that holds no N x N matrix may be looser, not tighter than the truth."""
+    problem = from_rows("blocks", 60)
+    l1 = float(problem.l1_penalties[0])
+    (theta,) = SOLVERS["precisionnet"].solve(problem, 1e-10)
+    theta = theta.toarray()
+    optimum = loss(theta, problem.emp_cov, l1)
+    theta[theta != 0.0] += noise * rng.standard_normal(np.count_nonzero(theta))
+    theta = 0.5 * (theta + theta.T)
+    gap = relative_gap_from_rows(sparse.csr_array(theta), problem.rows, l1)
+    true = loss(theta, problem.emp_cov, l1) - optimum
+    assert true <= gap * max(60, abs(optimum)) * (1.0 + 1e-6) + 1e-12
+    assert gap <= 3.0 * relative_gap(theta, problem.emp_cov, l1) + 1e-12
+    assert noise or gap < 1e-9
+
+
+def test_nothing_is_proved_from_rows_for_what_is_not_a_precision():
+    rows = np.random.default_rng(0).standard_normal((30, 3))
+    for wrong in (
+        np.diag([1.0, -1.0, 1.0]),
+        np.zeros((3, 3)),
+        np.full((3, 3), np.nan),
+        np.ones((3, 3)),
+        9.0 * np.eye(3),
+    ):
+        assert relative_gap_from_rows(sparse.csr_array(wrong), rows, 0.1) == np.inf
+
+
+def test_problems_without_room_for_a_covariance_are_solved_and_skipped_with_the_reason(tmp_path):
+    """A slice of the run: the problem travels through its file, the solver climbs its ladder, the gap decides."""
+    whole = from_rows("blocks", 60)
+    Problem(whole.name, NO_MATRIX, whole.l1_penalties, rows=whole.rows).save(tmp_path / "problem.npz")
+    problem = Problem.load(tmp_path / "problem.npz").bounded()
+    assert (problem.n, problem.has_covariance, problem.asked) == (60, False, 1e-6)
+    said = []
+    serve(SOLVERS["precisionnet"], problem, 0, True, lambda event, **what: said.append((event, what)))
+    assert [event for event, _ in said][:3] == ["began", "checking", "tried"]
+    assert min(what["gap"] for event, what in said if event == "tried") <= 1e-6
+    assert said[-1][0] == "done"
+    assert said[-1][1]["inversion"] is None
+    for name in list(SOLVERS)[1:]:
+        assert "takes a covariance, which has no room at N = 60" in SOLVERS[name].unsuited(problem)
+
+
+def test_the_catalogue_goes_from_50_to_100_000_variables_and_is_listed_with_every_solver():
+    cases = list(catalogue(quick=False))
+    assert len({(case.name, case.n) for case in cases}) == len(cases)
+    assert min(case.n for case in cases) == 50
+    assert max(case.n for case in cases) == 100_000
+    lines = list(listed(False, ["from_rows", "sparse_rule"], 20_000))
+    assert [line.split()[0] for line in lines[:3]] == ["sparse_rule", "from_rows_blocks", "from_rows_band"]
+    assert "20,000" in lines[1]
+    assert "100,000" not in "".join(lines)
+    assert {line[:20].strip() for line in lines[-len(SOLVERS) :]} == set(SOLVERS)
+
+
+def test_a_problem_and_a_solver_that_were_added_run(monkeypatch):
+    """By name and by size, in this process: the worker is replaced, the rest is that of every run."""
+    from benchmarks.precision import run
+    from benchmarks.precision.supervise import Outcome
+
+    class Added(Solver):
+        name, package, ladder = "added", "numpy", (1.0, 2.0)
+
+        def solve(self, problem, tol):
+            w = np.sign(0.7) * max(0.7 - float(problem.l1_penalties[0]), 0.0)
+            return [np.linalg.inv(np.array([[1.0, w * (tol > 1.0)], [w * (tol > 1.0), 1.0]]))]
+
+    class Here:
+        def __init__(self, name):
+            self.reason, self.versions = None, {}
+            self.solver = SOLVERS[name]
+
+        def start(self):
+            pass
+
+        def stop(self):
+            pass
+
+        def solve(self, path, limit, *, first, yardstick):
+            outcome = Outcome()
+
+            def tell(event, **what):
+                if event == "tried":
+                    rung = what.pop("rung")
+                    outcome.attempts.append(Attempt(**what))
+                    outcome.rung = rung if outcome.attempts[-1].passed else outcome.rung
+
+            serve(self.solver, Problem.load(path), first, yardstick, tell)
+            return outcome
+
+    case = Case("two", 2, lambda: Problem("two", np.array([[1.0, 0.7], [0.7, 1.0]]), np.array([0.2])))
+    monkeypatch.setitem(SOLVERS, "added", Added())
+    monkeypatch.setattr(run, "Worker", Here)
+    monkeypatch.setattr(run, "catalogue", lambda quick: [case])
+    monkeypatch.setattr("benchmarks.precision.measure.REPEAT_SECONDS", 0.0)
+    (row,) = measured(False, ["two"], 10, 60.0, ["added"])
+    assert (row.problem, row.solver, row.status) == ("two", "added", "certified")
+    assert row.gap < 1e-12
+    assert not list(measured(False, ["two"], 1, 60.0, ["added"]))
 
 
 @pytest.mark.slow

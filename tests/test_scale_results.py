@@ -34,6 +34,21 @@ def test_fits_against_columns_are_the_committed_rows():
         assert (seconds, memory) == (f"{row.cpu_seconds:.0f}", f"{row.peak_gb:.2f} GB")
 
 
+def test_the_solver_from_rows_is_the_committed_rows():
+    rows = pd.read_csv(ROOT / "results" / "scale" / "solver.csv")
+    text = (ROOT / "docs" / "large.md").read_text(encoding="utf-8").split("<!-- results/scale/solver.csv -->")[1]
+    table = [line for line in text.split("\n\n")[0].splitlines() if re.match(r"\| [a-z]+ \| \d", line)]
+    assert len(table) == len(rows)
+    for line in table:
+        truth, *shown = [cell.strip() for cell in line.strip("|").split("|")]
+        columns, largest = (int(cell.replace(",", "")) for cell in shown[:2])
+        (row,) = rows[(rows["truth"] == truth) & (rows["n_features"] == columns)].itertuples()
+        assert largest == row.largest_component
+        seconds = f"{row.seconds:.1f}" if row.seconds < 10 else f"{row.seconds:.0f}"
+        processor = f"{row.cpu_seconds:.1f}" if row.cpu_seconds < 2 else f"{row.cpu_seconds:.0f}"
+        assert shown[2:] == [f"{seconds} ({row.load})", processor, f"{row.peak_gb:.2f} GB", f"{row.gap:.1e}"]
+
+
 def test_fits_against_rows_are_the_committed_rows():
     rows = pd.read_csv(ROOT / "results" / "scale" / "rows.csv")
     text = (ROOT / "docs" / "large.md").read_text(encoding="utf-8").split("<!-- results/scale/rows.csv -->")[1]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import subprocess
+import sys
+import threading
 import time
 
 import joblib
@@ -68,8 +72,11 @@ def test_as_they_come_where_the_backend_has_no_generator():
 def test_a_scheduler_that_does_not_answer_is_a_sentence(monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("precisionnet.workers.TIMEOUT", 0.5)
-    with pytest.raises(InputError, match="No dask scheduler answers at 'nonsense'"), on_scheduler("nonsense"):
-        pass
+    for address in ("nonsense", "", "tcp://", "tcp://127.0.0.1:1"):
+        started = time.monotonic()
+        with pytest.raises(InputError, match=f"No dask scheduler answers at '{address}'"), on_scheduler(address):
+            pass
+        assert time.monotonic() - started < 10.0  # what is thrown away does not wait for an answer
     with on_scheduler(None):
         assert count_for(1) == 1
 
@@ -134,6 +141,34 @@ def test_a_call_that_ends_its_workers_is_a_sentence(cluster):
         pytest.raises(WorkerLostError, match=r"^Every worker that was given call \d ended: run again with more"),
     ):
         in_workers(deadly, numbers(3), None)  # dask blames any call that the worker held: often the second, not always
+
+
+SCHEDULER = """
+import distributed, time
+if __name__ == "__main__":
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
+        print(cluster.scheduler_address, flush=True)
+        time.sleep(600)
+"""
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_vanishes_is_one_sentence(tmp_path, capfd):
+    pytest.importorskip("distributed")
+    script = tmp_path / "scheduler.py"
+    script.write_text(SCHEDULER)
+    running = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        address = running.stdout.readline().strip()
+        said = pytest.raises(WorkerLostError, match="The scheduler at .* went away: run again when it is back")
+        with said, on_scheduler(address):
+            threading.Timer(1.0, os.killpg, (running.pid, signal.SIGKILL)).start()
+            in_workers(time.sleep, [(60.0,)], None)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def allow_no_failure(dask_scheduler) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 
 import matplotlib
@@ -30,7 +31,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     shown = [r for r in rows if r.solver == OURS and any((r.problem, r.n, p) in table for p in PEERS) and r.seconds]
     figure, axes = pyplot.subplots(figsize=(8.0, 1.6 + 0.24 * len(shown)), layout="constrained")
     edge = 3.0 * max((row.ratio_to_ours or 1.0 for row in rows), default=1.0)
-    for k, (peer, colour, marker) in enumerate(zip(PEERS, COLOURS, MARKERS, strict=True)):
+    for k, (peer, colour, marker) in enumerate(zip(PEERS, cycle(COLOURS), cycle(MARKERS), strict=False)):
         apart = 0.12 * (k - 0.5 * (len(PEERS) - 1))  # equal figures stay visible beside each other
         beside = {y + apart: table.get((row.problem, row.n, peer)) for y, row in enumerate(shown)}
         for status, style in (

@@ -1,4 +1,8 @@
-"""What is solved: a covariance and one penalty or a path of them; each built when its turn comes."""
+"""What is solved: a covariance or rows, and one penalty or a path of them; each built when its turn comes.
+
+``catalogue`` is the one list. A further problem is one line there: a name, its number of variables, and a function
+without arguments that returns the ``Problem`` or raises ``Missing`` with a sentence where its data are not here.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,16 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 
 from benchmarks.precision import hard
 from benchmarks.precision.abide import abide_correlation
 from benchmarks.precision.graphs import DEGREE, sample_correlation, sparse_precision
-from benchmarks.precision.measure import CERTIFIED, prove, relative_gap
+from benchmarks.precision.measure import CERTIFIED, prove, relative_gap, relative_gap_from_rows
+from benchmarks.scale.solver import PENALTY, draw
+
+Answer = np.ndarray | sparse.sparray
+NO_MATRIX = np.empty((0, 0))
 
 
 @dataclass(frozen=True)
@@ -21,6 +30,7 @@ class Problem:
 
     name: str
     emp_cov: np.ndarray
+    """Empty where it has no room; then there are rows and one penalty."""
     l1_penalties: np.ndarray
     coupling: float = 0.0
     anchor: np.ndarray | None = None
@@ -29,11 +39,18 @@ class Problem:
     """One proved lower bound of the optimum a penalty."""
     asked: float = CERTIFIED
     """Relative gap at which it counts as solved."""
+    rows: np.ndarray | None = None
+    """What the covariance is of, for solvers that take it."""
 
     @property
     def n(self) -> int:
         """The number of variables."""
-        return len(self.emp_cov)
+        return len(self.emp_cov) if self.rows is None else self.rows.shape[1]
+
+    @property
+    def has_covariance(self) -> bool:
+        """Whether there is room for one."""
+        return len(self.emp_cov) > 0
 
     def save(self, path: Path) -> None:
         """To one file."""
@@ -47,8 +64,12 @@ class Problem:
         scalars = {"name": str, "coupling": float, "asked": float}
         return cls(**(fields | {name: kind(fields[name]) for name, kind in scalars.items()}))
 
-    def gap(self, answers: Sequence[np.ndarray]) -> float:
+    def gap(self, answers: Sequence[Answer]) -> float:
         """The largest relative gap: along a path every penalty must be solved."""
+        if not self.has_covariance:
+            assert self.rows is not None
+            return relative_gap_from_rows(answers[0], self.rows, float(self.l1_penalties[0]))
+        answers = [theta.toarray() if sparse.issparse(theta) else theta for theta in answers]
         bounds = np.full(len(answers), -np.inf) if self.lower_bounds is None else self.lower_bounds
         return max(
             relative_gap(theta, self.emp_cov, float(l1), self.coupling, self.anchor, float(bound))
@@ -57,6 +78,8 @@ class Problem:
 
     def bounded(self) -> Problem:
         """With lower bounds proved from an answer far more accurate than is asked for; never timed."""
+        if not self.has_covariance:
+            return self
         from precisionnet.precision import graphical_lasso
 
         tie = {"coupling": self.coupling, "anchor": self.anchor}
@@ -82,7 +105,19 @@ class Case:
     """Most seconds that a solver gets here, whatever ``--limit`` says."""
 
 
-SPARSE_SIZES = 200, 500, 1000, 2000
+SPARSE_SIZES = 50, 200, 500, 1000, 2000, 5000, 10_000
+LARGEST_TRUE = 2000
+"""Of ``sparse_true``, whose penalty takes many solves to find."""
+ROWS_SIZES = {
+    "blocks": (1000, 10_000, 20_000, 100_000),
+    "band": (20_000, 100_000),
+    "tree": (20_000, 100_000),
+    "grid": (19_881, 99_856),
+}
+"""Truths of ``benchmarks.scale.solver`` that are given by rows."""
+ROWS_QUICK = {"blocks": (60,)}
+MOST_DENSE = 10_000
+"""Largest covariance that is handed out beside rows."""
 HARD_SIZES = 100, 300
 HARD_SHARES = 0.1, 0.01
 HARD_SECONDS = 15.0
@@ -102,21 +137,28 @@ FAR = 1e-2, 1e-2, CERTIFIED
 
 
 def catalogue(quick: bool) -> Iterator[Case]:
-    """Every problem that has peers or a tie; ``large.py`` and ``first_call.py`` measure the other two rows."""
+    """Every problem that solvers share; ``large.py`` and ``first_call.py`` measure two further rows of ours."""
     for n in (QUICK_SIZE,) if quick else SPARSE_SIZES:
         yield Case("sparse_rule", n, partial(sparse_graph, n))
-        yield Case("sparse_true", n, partial(at_true_sparsity, n))
+        if n <= LARGEST_TRUE:
+            yield Case("sparse_true", n, partial(at_true_sparsity, n))
     for share in PATH_SHARES:
         yield Case(f"abide_path_{share:g}", 68, partial(abide_path, share), PATH_SECONDS)
     n = QUICK_SIZE if quick else REGULARISED_SIZE
     for name, setting in {"regularised_warm": EPOCH, "regularised_far": FAR}.items():
         yield Case(name, n, partial(regularised, name, n, *setting))
-    for family, draw in hard.FAMILIES.items():
-        for n in (QUICK_SIZE,) if quick else HARD_SIZES:
-            for share in HARD_SHARES[:1] if quick else HARD_SHARES:
-                name = f"{family}_{share:g}"
-                build = partial(hard_problem, name, draw, n, share)
-                yield Case(name, n, build, HARD_SECONDS)
+    for family, drawn in hard.FAMILIES.items():
+        yield from hard_cases(family, drawn, quick)
+    for truth, sizes in ROWS_QUICK.items() if quick else ROWS_SIZES.items():
+        yield from (Case(f"from_rows_{truth}", n, partial(from_rows, truth, n)) for n in sizes)
+
+
+def hard_cases(family: str, drawn: hard.Family, quick: bool) -> Iterator[Case]:
+    """One family at every size and share."""
+    for n in (QUICK_SIZE,) if quick else HARD_SIZES:
+        for share in HARD_SHARES[:1] if quick else HARD_SHARES:
+            name = f"{family}_{share:g}"
+            yield Case(name, n, partial(hard_problem, name, drawn, n, share), HARD_SECONDS)
 
 
 def rule_penalty(n: int, n_rows: int) -> float:
@@ -188,8 +230,15 @@ def symmetric_noise(n: int, size: float, rng: np.random.Generator) -> np.ndarray
     return size / np.linalg.norm(noise) * noise
 
 
-def hard_problem(name: str, draw: hard.Family, n: int, share: float) -> Problem:
+def hard_problem(name: str, drawn: hard.Family, n: int, share: float) -> Problem:
     """A family of ``hard.py``; the penalty is a share of the one that empties the graph."""
-    emp_cov = draw(n, np.random.default_rng(n))
+    emp_cov = drawn(n, np.random.default_rng(n))
     off_diagonal = np.abs(emp_cov - np.diag(np.diag(emp_cov))).max()
     return Problem(name, emp_cov, np.array([share * off_diagonal]))
+
+
+def from_rows(truth: str, n: int) -> Problem:
+    """A thousand rows; up to ``MOST_DENSE`` columns also their covariance, for solvers that take no rows."""
+    rows = draw(truth, n)
+    emp_cov = rows.T @ rows / len(rows) if n <= MOST_DENSE else NO_MATRIX
+    return Problem(f"from_rows_{truth}", emp_cov, np.array([PENALTY[truth]]), rows=rows)

@@ -1,6 +1,7 @@
 """Run the benchmark: every problem with every solver, rows written as they come, then the table and the plot.
 
-python -m benchmarks.precision.run [--quick] [--only NAME] [--largest N] [--limit SECONDS] [--out FOLDER]
+python -m benchmarks.precision.run [--only NAME] [--solver NAME] [--largest N] [--limit SECONDS] [--out FOLDER]
+                                   [--list] [--quick]
 """
 
 from __future__ import annotations
@@ -33,27 +34,48 @@ def main() -> None:
     """Parse and run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="tiny sizes, under a minute")
+    parser.add_argument("--list", action="store_true", help="say which problems and solvers there are, and stop")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="problems whose name contains NAME")
+    parser.add_argument("--solver", action="append", default=[], choices=SOLVERS, metavar="NAME", help="this one alone")
     parser.add_argument("--largest", type=int, default=10**9, metavar="N", help="leave larger problems out")
     parser.add_argument("--limit", type=float, default=900.0, metavar="SECONDS", help="most time for a peer")
     parser.add_argument("--out", type=Path, default=ROOT / "results", metavar="FOLDER")
     arguments = parser.parse_args()
+    if arguments.list:
+        print("\n".join(listed(arguments.quick, arguments.only, arguments.largest)))
+        return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # so that the workers are ended, too
-    for row in measured(arguments.quick, arguments.only, arguments.largest, arguments.limit):
+    solvers = arguments.solver or list(SOLVERS)
+    for row in measured(arguments.quick, arguments.only, arguments.largest, arguments.limit, solvers):
         merge(arguments.out / "precision_bench.csv", [row])
         print(progress(row), flush=True)
     print(table.write(arguments.out))
     plot.write(arguments.out)
 
 
-def measured(quick: bool, only: list[str], largest: int, limit: float) -> Iterator[Row]:
+def is_wanted(name: str, n: int, only: list[str], largest: int) -> bool:
+    """Whether a problem is among those that were asked for."""
+    return n <= largest and (not only or any(part in name for part in only))
+
+
+def listed(quick: bool, only: list[str], largest: int) -> Iterator[str]:
+    """A line per problem and per solver, with the reason of one that cannot run here."""
+    sizes: dict[str, list[str]] = {}
+    for case in catalogue(quick):
+        if is_wanted(case.name, case.n, only, largest):
+            sizes.setdefault(case.name, []).append(f"{case.n:,}")
+    yield from (f"{name:<20} N = {'; '.join(found)}" for name, found in sizes.items())
+    yield from (f"{name:<20} {solver.available() or 'runs here'}" for name, solver in SOLVERS.items())
+
+
+def measured(quick: bool, only: list[str], largest: int, limit: float, solvers: list[str]) -> Iterator[Row]:
     """Row after row, problem by problem."""
 
     def wanted(name: str, n: int) -> bool:
-        return n <= largest and (not only or any(part in name for part in only))
+        return is_wanted(name, n, only, largest)
 
     with ExitStack() as cleanup:
-        workers = {name: Worker(name) for name in SOLVERS}
+        workers = {name: Worker(name) for name in SOLVERS if name in solvers}
         for worker in workers.values():
             cleanup.callback(worker.stop)
         folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory()))
@@ -62,6 +84,8 @@ def measured(quick: bool, only: list[str], largest: int, limit: float) -> Iterat
             if wanted(case.name, case.n):
                 peers = not quick or case.name in QUICK_PEERS
                 yield from measure_case(case, workers, rungs, folder, limit, peers)
+    if OURS not in solvers:
+        return
     if wanted("first_call", SIZE):
         said = measure_first_call()
         note = f"import {said['import_seconds']:.2f} s"
@@ -100,7 +124,7 @@ def measure_case(
     try:
         problem = case.build().bounded()
     except Missing as missing:
-        yield from (Row(case.name, case.n, name, "skipped", note=str(missing)) for name in SOLVERS)
+        yield from (Row(case.name, case.n, name, "skipped", note=str(missing)) for name in workers)
         return
     path = folder / "problem.npz"
     problem.save(path)

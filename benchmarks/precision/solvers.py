@@ -3,6 +3,9 @@
 ``tol`` is the rung of the ladder; each class says what it means there. Where a solver has two tolerances they are
 tightened together, in the proportion that was fastest for it over all the problems here. Limits of iterations are the
 solver's own defaults: higher ones only made the two coordinate descents slower.
+
+``SOLVERS``, at the end, is the one list, ours first. A further solver is a class with ``name``, ``package`` (what must
+be importable) and ``solve``, and one more entry there; ``unsuited`` says which problems it cannot be given, and why.
 """
 
 from __future__ import annotations
@@ -14,15 +17,19 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.precision.measure import CERTIFIED, LADDER
-from benchmarks.precision.problems import Problem
+from benchmarks.precision.problems import Answer, Problem
+from benchmarks.scale.solver import PENALTY, draw
 
 ADMM_ITERATIONS = 10_000
+WITHOUT_ROOM = 6e6
+"""Bytes in which 400 columns have no room for dense matrices, so that the kernels of sparse factors are compiled."""
 
 
 class Solver:
@@ -40,17 +47,19 @@ class Solver:
 
     def unsuited(self, problem: Problem) -> str | None:
         """None, or why it cannot solve this problem."""
+        if not problem.has_covariance:
+            return f"takes a covariance, which has no room at N = {problem.n:,}"
         return "has no quadratic term" if problem.coupling > 0 else None
 
     def versions(self) -> dict[str, str]:
         """Its own version."""
         return {self.package: version(self.package)}
 
-    def solve(self, problem: Problem, tol: float) -> list[np.ndarray]:
-        """One precision matrix a penalty."""
+    def solve(self, problem: Problem, tol: float) -> Sequence[Answer]:
+        """One precision matrix a penalty, dense or of scipy.sparse."""
         raise NotImplementedError
 
-    def timed(self, problem: Problem, tol: float) -> tuple[float, list[np.ndarray]]:
+    def timed(self, problem: Problem, tol: float) -> tuple[float, Sequence[Answer]]:
         """Seconds, and what ``solve`` returned."""
         started = time.perf_counter()
         answers = self.solve(problem, tol)
@@ -63,7 +72,7 @@ class Solver:
 
 
 class Ours(Solver):
-    """``tol`` is the proved relative gap itself."""
+    """``tol`` is the proved relative gap itself. From rows where a problem has them."""
 
     name = "precisionnet"
     package = "precisionnet"
@@ -73,16 +82,22 @@ class Ours(Solver):
         """It solves all of them."""
 
     def warm_up(self) -> None:
-        """Both sets of kernels: larger problems use single precision. They are kept on disk once compiled."""
+        """Kernels for small, middling and large problems and for rows; they are kept on disk once compiled."""
+        from precisionnet.precision import graphical_lasso_from_rows
+
         super().warm_up()
-        size = 500
-        emp_cov = 0.5 ** np.abs(np.subtract.outer(np.arange(float(size)), np.arange(float(size))))
-        self.timed(Problem("warm-up", emp_cov, np.array([0.3])), 1e-4)
+        for size in (500, 2000):
+            emp_cov = 0.5 ** np.abs(np.subtract.outer(np.arange(float(size)), np.arange(float(size))))
+            self.timed(Problem("warm-up", emp_cov, np.array([0.3])), 1e-4)
+        for memory in (None, WITHOUT_ROOM):
+            graphical_lasso_from_rows(draw("band", 400), PENALTY["band"], tol=1e-4, max_memory=memory)
 
-    def solve(self, problem: Problem, tol: float) -> list[np.ndarray]:
+    def solve(self, problem: Problem, tol: float) -> Sequence[Answer]:
         """One call, or one path."""
-        from precisionnet.precision import graphical_lasso, graphical_lasso_path
+        from precisionnet.precision import graphical_lasso, graphical_lasso_from_rows, graphical_lasso_path
 
+        if problem.rows is not None:
+            return [graphical_lasso_from_rows(problem.rows, float(problem.l1_penalties[0]), tol=tol).precision]
         if len(problem.l1_penalties) > 1:
             return [r.precision for r in graphical_lasso_path(problem.emp_cov, problem.l1_penalties, tol=tol)]
         tie = {"coupling": problem.coupling, "anchor": problem.anchor, "init": problem.init}

@@ -53,6 +53,7 @@ def serve(solver: Solver, problem: Problem, first: int, yardstick: bool, tell: A
             seconds, answers = solver.timed(problem, tol)
         except Exception as error:
             return Attempt(tol, time.perf_counter() - started, float("inf"), problem.asked, first_line(error))
+        tell("checking")
         return Attempt(tol, seconds, problem.gap(answers), problem.asked)
 
     best = None
@@ -64,6 +65,7 @@ def serve(solver: Solver, problem: Problem, first: int, yardstick: bool, tell: A
         tell("done")
         return
     inversions: list[float] = []
+    yardstick = yardstick and problem.has_covariance  # nothing is inverted where there is no room
 
     def again() -> float:
         if yardstick:

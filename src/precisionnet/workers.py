@@ -14,6 +14,7 @@ on a worker are lost with that worker; here they travel as the result of a task,
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -22,6 +23,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import islice
+from numbers import Integral
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -110,12 +112,15 @@ def connected(address: str) -> Iterator[Cluster]:
     """Connect to a dask scheduler whose workers can import this package; they stay when the block is over."""
     distributed = _distributed()
     try:
+        distributed.comm.get_address_host(
+            address
+        )  # a client without a port waits, and complains when it is thrown away
         client = distributed.Client(address, timeout=TIMEOUT, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise InputError(
             f"No dask scheduler answers at {address!r}: check the address, such as tcp://host:8786, and that it runs."
         ) from error
-    with client:
+    with client, _quiet("distributed.client"):  # it prints a traceback where the scheduler goes away
         _refuse_foreign_workers(client, address)
         workers = sum(client.nthreads().values())
         if not workers:
@@ -125,6 +130,18 @@ def connected(address: str) -> Iterator[Cluster]:
                 stacklevel=4,
             )
         yield Cluster(client, address, max(workers, 1))
+
+
+@contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    """Let a logger say nothing inside the block: what it has to say becomes a sentence."""
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _distributed() -> Any:
@@ -179,6 +196,9 @@ def on_scheduler(address: str | None) -> Iterator[None]:
 
 def count_for(n_jobs: int | None) -> int:
     """Return how many workers there are for ``n_jobs``: the cluster's, or as joblib counts them."""
+    asked: Any = n_jobs
+    if asked is not None and (not isinstance(asked, Integral) or asked == 0):
+        raise InputError(f"n_jobs must be a whole number other than 0, or None, got {asked!r}.")
     cluster = _CLUSTER.get()
     return int(effective_n_jobs(n_jobs)) if cluster is None else cluster.workers
 

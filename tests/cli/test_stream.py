@@ -87,10 +87,21 @@ def test_refusals_write_nothing(precisionnet, folder, tmp_path, options, said):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_column_of_a_later_file_is_named(precisionnet, folder, tmp_path):
+    last = sorted(folder.glob("*.parquet"))[-1]
+    pd.read_parquet(last).assign(z=1.0).to_parquet(folder / "9.parquet")
+    done = precisionnet("fit", folder, "--target", "y", "--drop", "who", "--out", tmp_path / "out")
+    assert done.code == 2
+    assert "a later file has column 'z'" in done.sentence
+    assert "--drop z" in done.sentence
+    done = precisionnet("fit", folder, "--target", "z", "--drop", "who", "--out", tmp_path / "out")
+    assert "--target 'z' is no column" in done.sentence
+
+
 def test_a_file_that_would_fill_the_memory_is_huge(folder, monkeypatch, precisionnet, tmp_path):
     file = str(folder / "2.parquet")
     assert not stream_rule.is_huge([file])
-    monkeypatch.setattr(stream_rule, "SMALLEST_FILE", 0)
+    monkeypatch.setattr("precisionnet.memory.SMALLEST_FILE", 0)
     monkeypatch.setattr(stream_rule, "free_memory", lambda: 300 * 6 * 8 / 0.05 - 1)
     assert stream_rule.is_huge([file])
     monkeypatch.setattr(stream_rule, "free_memory", lambda: 300 * 6 * 8 / 0.05 + 1)

@@ -127,6 +127,16 @@ def test_a_schema_that_changes_midway_is_refused_before_rows_are_read(table, tmp
     assert sum(map(len, read(folder))) == 750
 
 
+def test_a_column_that_only_later_files_have_is_not_lost_in_silence(table, tmp_path):
+    folder = folder_of(table, tmp_path / "folder")
+    table[10:50].assign(z=1.0).to_parquet(folder / "9.parquet")  # with an index, which is no column
+    with pytest.raises(InputError, match=r"a later file has column 'z'.*columns"):
+        open_rows(folder, "y", "regression")
+    assert sum(len(block) for block in open_rows(folder, "y", "regression", columns=list("abc")).blocks()) == 740
+    table[10:50].to_parquet(folder / "9.parquet")
+    open_rows(folder, "y", "regression", groups="who")
+
+
 @pytest.mark.parametrize(
     ("second", "said"),
     [

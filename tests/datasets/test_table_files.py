@@ -165,3 +165,15 @@ def test_targets_of_odd_types_become_plain_ones(values, kind):
     target, _ = to_labels_or_numbers(pd.Series(values, name="y"), "t.csv")
     _, y = refuse_unusable(Dataset(X, target))
     assert y.dtype.kind == kind
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_table_larger_than_memory_is_refused_before_it_is_read(tmp_path, monkeypatch, ending):
+    path = tmp_path / f"large{ending}"
+    frame = pd.DataFrame({"a": range(100), "b": range(100)})
+    frame.to_csv(path, index=False) if ending == ".csv" else frame.to_parquet(path)
+    assert len(read_table(path)) == 100
+    monkeypatch.setattr("precisionnet.memory.SMALLEST_FILE", 0)
+    monkeypatch.setattr("precisionnet.datasets.table_files.free_memory", lambda: 1000.0)
+    with pytest.raises(InputError, match=r"GB of memory to read and .* GB are free: .*fit_table"):
+        read_table(path)

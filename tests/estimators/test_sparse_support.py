@@ -270,6 +270,16 @@ def test_no_room_is_said_beforehand(monkeypatch, support, remedy):
         model.fit(X, X[:, 0])
 
 
+@pytest.mark.parametrize("n", [40, 400])
+def test_rows_without_room_are_refused_before_they_are_copied(monkeypatch, tmp_path, n):
+    monkeypatch.setattr(forecast_module, "free_memory", lambda: 1e8)
+    X = np.memmap(tmp_path / "rows", np.float64, "w+", shape=(100_000, n))
+    with pytest.raises(InputError, match=rf"100,000 rows of {n} columns needs about .* GB .* fit_table"):
+        PNNRegressor().fit(X, np.zeros(len(X)))
+    with pytest.raises(InputError, match="fit_table"):
+        PNNRegressor().forecast(X, np.zeros(len(X)))
+
+
 @pytest.mark.filterwarnings("ignore::precisionnet.errors.PrecisionNetWarning")
 def test_giant_component_is_refused_with_the_scale_that_works(monkeypatch):
     monkeypatch.setattr(forecast_module, "DENSE_MOST", 100)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +16,7 @@ from precisionnet.precision import component_solver, graphical_lasso, graphical_
 from precisionnet.precision.block_sweep import blocks_of
 from precisionnet.precision.certificate import SparseSymmetric
 from precisionnet.precision.lasso_kernel import LassoColumns
+from precisionnet.precision.objective import Penalty
 from precisionnet.threads import Team, blas_threads, limited_threads
 from tests.precision.test_component_solver import FAMILIES, kkt_residual
 
@@ -172,6 +176,100 @@ def test_screened_components_have_their_log_determinants_added(rng):
     emp_cov[44, 44] = 2.0
     solved = graphical_lasso(emp_cov, 0.2)
     assert solved.log_det == pytest.approx(np.linalg.slogdet(solved.precision)[1], rel=1e-12)
+
+
+def test_the_start_is_the_same_whoever_looks_at_which_rows(rng):
+    """Two pairs whose shares differ in the last digit: the least one counts, not the one that is looked at first."""
+    penalty, first = rng.uniform(0.01, 0.1, 100_000), rng.uniform(0.1, 1.0, 100_000)
+    second = np.nextafter(first, 2.0)
+    differs = np.flatnonzero((penalty / first * second <= penalty) & (penalty / second < penalty / first))
+    assert len(differs)
+    for k in differs[:20]:
+        S = np.eye(4)
+        S[1, 0] = S[0, 1] = first[k]
+        S[3, 2] = S[2, 3] = second[k]
+        box = Penalty.of(penalty[k], 4)
+        parts = [block_descent_module._largest_share(S, np.empty((0, 0)), *box, *part) for part in ((0, 2), (2, 4))]
+        assert block_descent_module._largest_share(S, np.empty((0, 0)), *box, 0, 4) == min(parts)
+
+
+@pytest.mark.parametrize("single", [False, True])
+@given(st.integers(2, 26), st.integers(2, 9), st.integers(0, 10**6))
+def test_any_problem_with_any_number_of_threads(single, n, size, seed):
+    """More threads than columns, matrices of penalties, known zeros, units and warm starts: bits, proof and zeros."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((rng.integers(3, 60), n)) @ (np.eye(n) + 0.3 * rng.standard_normal((n, n)))
+    unit = 2.0 ** rng.integers(-3, 4, n) if seed % 2 else np.ones(n)
+    emp_cov = sample_covariance(X * unit)
+    scale = np.sqrt(np.outer(np.diag(emp_cov), np.diag(emp_cov)))
+    l1 = rng.uniform(0.05, 0.6)
+    kind = seed % 3
+    penalty = l1 if kind == 0 else l1 * scale * (1.0 if kind == 1 else symmetric_uniform(n, rng))
+    zeros = symmetric_uniform(n, rng) < 0.6 if seed % 5 == 0 else None
+    if zeros is not None:
+        np.fill_diagonal(zeros, False)
+    init = None
+    if seed % 4 == 0:
+        init = np.linalg.inv(emp_cov + np.diag(np.diag(emp_cov)))
+        init = 0.5 * (init + init.T)
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(block_descent_module, "LARGE", 1)
+        patch.setattr(component_solver, "LARGE", 1)
+        patch.setattr(block_descent_module, "SINGLE_PRECISION_FROM", 1 if single else 10**9)
+        for threads in (1, size):
+            patch.setattr(component_solver, "blas_threads", lambda threads=threads: threads)
+            found.append(graphical_lasso(emp_cov, penalty, known_zeros=zeros, init=init))
+    alone, together = found
+    np.testing.assert_array_equal(together.precision, alone.precision)
+    assert (together.gap, together.n_iter) == (alone.gap, alone.n_iter)
+    assert alone.converged, alone.message
+    assert try_cholesky(alone.precision) is not None
+    np.testing.assert_array_equal(alone.precision, alone.precision.T)
+    if zeros is not None:
+        assert not alone.precision[zeros].any()
+    exact = graphical_lasso(emp_cov, penalty, known_zeros=zeros, tol=1e-12)
+    assert alone.objective - exact.objective <= alone.gap * max(n, abs(alone.objective)) + 1e-9 * max(
+        n, abs(exact.objective)
+    )
+
+
+def symmetric_uniform(n, rng):
+    drawn = rng.uniform(0.3, 1.5, (n, n))
+    return np.triu(drawn) + np.triu(drawn, 1).T
+
+
+def test_an_interrupt_waits_for_the_other_threads():
+    """What they write into must not be used by anybody else while they do."""
+    ended = []
+
+    def slow(share):
+        if share == 0:
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+        ended.append(share)
+
+    with pytest.raises(KeyboardInterrupt), Team(3) as team:
+        team(slow)
+    assert sorted(ended) == [1, 2]
+
+
+def test_a_forked_child_solves_on_one_thread(monkeypatch, rng):
+    """The parent's threads do not exist there."""
+    monkeypatch.setattr(component_solver, "blas_threads", lambda: 2)
+    emp_cov = chained(rng, 60)
+    expected = graphical_lasso(emp_cov, 0.3)
+    monkeypatch.undo()
+    for module in (block_descent_module, component_solver):
+        monkeypatch.setattr(module, "LARGE", 10)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        threads, precision = pool.apply(_solved_in_child, (emp_cov,))
+    assert threads == 1
+    np.testing.assert_array_equal(precision, expected.precision)
+
+
+def _solved_in_child(emp_cov):
+    return blas_threads(), graphical_lasso(emp_cov, 0.3).precision
 
 
 def test_a_team_returns_in_order_and_hands_errors_on():

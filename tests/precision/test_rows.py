@@ -265,6 +265,8 @@ NORMAL = np.random.default_rng(0).normal(size=(20, 4))
         (NORMAL, {"tol": 0.0}, "tol"),
         (NORMAL, {"max_memory": -1}, "max_memory"),
         (NORMAL, {"max_memory": 8}, "max_memory=8 bytes"),
+        (NORMAL, {"n_jobs": 0}, "n_jobs must be"),
+        (NORMAL, {"n_jobs": "two"}, "n_jobs must be"),
     ],
 )
 def test_bad_input_is_one_sentence(X, options, said):

@@ -105,14 +105,21 @@ def run_fit_stream(asked: StreamRequest) -> None:
 
 def _columns(asked: StreamRequest) -> tuple[str, str | None, list[str]]:
     """Return the target, whose row it is, and the features; names may differ in case."""
-    schema = find_pieces(asked.table).schema
-    names = schema.names
+    pieces = find_pieces(asked.table)
+    schema, names = pieces.schema, pieces.schema.names
     named = {"--target": asked.target, "--person": asked.person}
+    without = {find(name, pieces.late) for name in asked.dropped} - {None}
     wrong = [
         f"{option} {shown(name)} is no column of {asked.table!r}{did_you_mean(name, names)}: it has {some(names)}."
         for option, name in [*named.items(), *(("--drop", name) for name in asked.dropped)]
-        if name is not None and find(name, names) is None
+        if name is not None and find(name, names) is None and (option != "--drop" or find(name, pieces.late) is None)
     ]
+    late = [name for name in pieces.late if name not in without]
+    if late:
+        wrong.append(
+            f"Table {asked.table!r} changes midway: a later file has column {some(late)}, which the first one has not; "
+            f"bring all files to the same columns, or leave it out ({' '.join(f'--drop {name}' for name in late[:3])})."
+        )
     refuse_all(wrong)
     target, person = find(asked.target, names), find(asked.person, names)
     assert target is not None

@@ -12,12 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from precisionnet.errors import InputError, refuse_all
-from precisionnet.memory import free_memory
+from precisionnet.memory import free_memory, table_bytes
 
 SHARE_OF_FREE_MEMORY = 0.05
-NUMBER_BYTES = 8
-SMALLEST_FILE = 2**26
-"""Bytes below which a file is never huge."""
 
 
 def is_parquet_folder(tables: list[str]) -> bool:
@@ -31,7 +28,7 @@ def is_parquet_folder(tables: list[str]) -> bool:
 
 def is_huge(tables: list[str]) -> bool:
     """Whether the numbers of a file would take more than a share of the free memory."""
-    sizes = [size for table in tables if (size := _array_bytes(Path(table))) > SHARE_OF_FREE_MEMORY * free_memory()]
+    sizes = [size for table in tables if (size := table_bytes(Path(table))) > SHARE_OF_FREE_MEMORY * free_memory()]
     if sizes and len(tables) > 1:
         raise InputError(
             f"A table of {sizes[0] / 1e9:.2g} GB is too large to be joined in memory: join the tables beforehand, into "
@@ -51,17 +48,3 @@ def refuse_for_stream(tables: list[str], given: dict[str, Any]) -> None:
         if value
     ]
     refuse_all(wrong)
-
-
-def _array_bytes(path: Path) -> float:
-    """Return how many bytes the numbers of a file take in memory; text about as many as in the file."""
-    size = path.stat().st_size
-    if path.suffix.lower() not in (".parquet", ".pq") or size < SMALLEST_FILE:
-        return float(size)
-    from pyarrow import parquet
-
-    try:
-        known = parquet.read_metadata(path)
-    except Exception:  # a file that cannot be read is refused where it is read
-        return float(size)
-    return float(NUMBER_BYTES * known.num_rows * known.num_columns)

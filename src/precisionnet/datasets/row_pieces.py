@@ -10,7 +10,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,8 @@ class Pieces:
         Whether later pieces must have these columns and no others, as batches must.
     lazy_parts : tuple, default=()
         Partitions of a Dask DataFrame, each to be computed where it lies.
+    late : tuple of str, default=()
+        Columns of later files of a folder that its first one has not.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Pieces:
     read: Reader
     exact: bool = False
     lazy_parts: tuple[Any, ...] = ()
+    late: tuple[str, ...] = ()
 
 
 def find_pieces(source: Any, labels: tuple[str, ...] = (), codes: tuple[str, ...] = ()) -> Pieces:
@@ -92,7 +95,10 @@ def _of_path(path: Path, labels: tuple[str, ...], codes: tuple[str, ...]) -> Pie
         if not any(file.lower().endswith(PARQUET) for file in glob.iglob(pattern, recursive=True)):
             raise InputError(f"{name} is a folder without parquet files: pass a file, or a folder of parquet files.")
         with _readable(name):
-            return _of_dataset(arrow_dataset.dataset(path, format="parquet", partitioning="hive"), name)
+            dataset = arrow_dataset.dataset(path, format="parquet", partitioning="hive")
+            found = [_without_index(one.physical_schema).names for one in dataset.get_fragments()]
+        late = dict.fromkeys(column for names in found for column in names if column not in dataset.schema.names)
+        return replace(_of_dataset(dataset, name), late=tuple(late))
     if not path.is_file():
         raise InputError(f"{name} does not exist: pass the path of a parquet or csv file, or of a parquet folder.")
     if ending in PARQUET:

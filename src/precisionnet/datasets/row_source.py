@@ -241,7 +241,8 @@ def open_rows(
     names = pieces.schema.names
     chosen = check_names("columns", columns)
     asked = [("columns", name) for name in chosen or ()]
-    asked += [("target", target), ("groups", groups or target), ("sample_weight", sample_weight or target)]
+    roles = (("target", target), ("groups", groups), ("sample_weight", sample_weight))
+    asked += [(option, name) for option, name in roles if name is not None]
     wrong = [
         f"{pieces.name} has no column {shown(name)}{did_you_mean(name, names)}: {option} must name columns of it "
         f"({some(names)})."
@@ -249,6 +250,11 @@ def open_rows(
         if name not in names
     ]
     features = [name for name in names if name not in beside] if chosen is None else chosen
+    if chosen is None and pieces.late:
+        wrong.append(
+            f"{pieces.name} changes midway: a later file has column {some(pieces.late)}, which the first one has not; "
+            "bring all files to the same columns, or name the features in columns."
+        )
     wrong += [f"Column {shown(name)} is both a feature and {_role(name, target, groups)}: leave it out of columns."
               for name in features if name in beside]  # fmt: skip
     twice = sorted({name for name in names if names.count(name) > 1} | {n for n in features if features.count(n) > 1})

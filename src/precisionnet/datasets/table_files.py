@@ -20,6 +20,7 @@ from precisionnet.datasets.cells import MISSING_TEXT, decimal_points
 from precisionnet.datasets.csv_files import read_numeric_csv
 from precisionnet.errors import InputError, did_you_mean, shown, some
 from precisionnet.inputs import TABLE_ENDINGS, refuse_missing_table
+from precisionnet.memory import free_memory, table_bytes
 
 DELIMITED = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t", ".dat": "\t"}
 SIGNATURES = {
@@ -52,6 +53,7 @@ def read_table(path: str | Path, id_column: str | None = None, text_columns: Col
         if not names:
             raise InputError(f"Table {str(path)!r} is empty: it has no header.")
         _refuse_twice(names, path)
+        _refuse_larger_than_memory(path)
         frame = read(path, [name for name in names if str(name).strip() in wanted])
     frame.columns = [str(name).strip() for name in frame.columns]
     certain, notes = frame.attrs.pop("certain", False), frame.attrs.pop("notes", [])
@@ -128,6 +130,17 @@ def _readable(path: Path) -> Iterator[None]:
             f"Table {str(path)!r} cannot be read as {path.suffix} ({detail}): check that the file is what its ending "
             "says."
         ) from error
+
+
+def _refuse_larger_than_memory(path: Path) -> None:
+    """A frame and what it is made of take twice its numbers, at least."""
+    need, free = 2.0 * table_bytes(path), free_memory()
+    if need > free:
+        raise InputError(
+            f"Table {str(path)!r} takes {need / 1e9:.2g} GB of memory to read and {free / 1e9:.2g} GB are free: fit it "
+            "with fit_table, as precisionnet fit does, which reads it piece by piece, or write some of its rows or "
+            "columns to a smaller file."
+        )
 
 
 def _refuse_twice(names: Sequence[Any], path: Path) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -42,6 +43,8 @@ REFERENCE_SECONDS = 2.7e-3
 BASE_BYTES, DENSE_BYTES, ROW_BYTES, SIGNAL_BYTES, ENTRY_BYTES = 4e8, 80.0, 90.0, 48.0, 60.0
 """Memory of the libraries; per member and pair; per number in the rows; per number of a stack's signals and filter; per
 member and entry."""
+FEW_NUMBERS = 1_000_000
+"""In the rows, for which there is always room."""
 SAMPLED = 64
 """Columns whose pairs are counted."""
 JOINING, CHANCE_DEGREE = 0.5, 0.1
@@ -121,6 +124,29 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
     memory = BASE_BYTES + ROW_BYTES * rows.X.size + SIGNAL_BYTES * STACKED * batch * n * settings.widest
     memory += n_members * (ENTRY_BYTES * entries if data.sparse else DENSE_BYTES * float(n) ** 2)
     return Forecast(seconds * machine_factor(), memory, data.sparse, n_edges)
+
+
+def refuse_too_many_numbers(X: Any) -> None:
+    """Refuse a table whose copies alone have no room, before the first of them is made.
+
+    Parameters
+    ----------
+    X : array-like
+        What was given to ``fit``; it may be mapped from a file that is larger than the memory.
+    """
+    shape = getattr(X, "shape", ())
+    if not (isinstance(shape, tuple) and len(shape) == 2 and all(isinstance(one, int) for one in shape)):
+        return  # what it is instead is looked at elsewhere
+    n_rows, n = shape
+    if n_rows * n < FEW_NUMBERS:
+        return
+    need, free = ROW_BYTES * float(n_rows) * n, free_memory()
+    if need > free:
+        raise InputError(
+            f"A fit to {n_rows:,} rows of {n:,} columns needs about {need / 1e9:.2g} GB and {free / 1e9:.2g} GB are "
+            "free: write the rows to a parquet file and use fit_table, which reads them piece by piece, or take fewer "
+            "rows."
+        )
 
 
 def refuse_no_room(data: TrainingData, settings: Settings) -> None:

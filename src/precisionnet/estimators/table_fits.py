@@ -122,7 +122,8 @@ class TableFits:
         if settings.on_sparse_support(len(rows.columns), own_network=self.network is not None):
             raise InputError(
                 f"A fit of {len(rows.columns):,} columns keeps its matrices on a sparse support, which needs all rows "
-                "at once, and these are read piece by piece: use fit, or set support='dense'."
+                "at once, and these are read piece by piece: set support='dense', which takes longer, or use fit on "
+                "as many rows as memory holds."
             )
         with scratch_folder() as folder:
             with limited_threads(1):

@@ -43,6 +43,7 @@ NEAR = 0.1
 """Relative gap below which an unfinished descent is a better start for another solver than none."""
 WORTH_CERTIFYING = 25.0
 """The gap after a sweep is about a thirtieth of the squared change of W in it."""
+NEARLY = 1.0 - 1e-12
 BUDGET, SMALLEST_BUDGET = 100, 1e9
 """Multiplications, over N^3, after which ADMM would have been done: dense answers of nearly singular problems."""
 
@@ -336,8 +337,9 @@ def _largest_share(
         row_of(l1, unit, matrix, j, penalty)
         for i in range(j):
             away = abs(S[j, i]) if near.shape[0] == 0 else abs(near[j, i] - S[j, i])
-            if share * away > penalty[i] and penalty[i] > 0.0:
-                share = penalty[i] / away
+            # The smallest quotient, whatever is looked at first: the part of each thread is joined to the others'.
+            if share * away > NEARLY * penalty[i] and penalty[i] > 0.0:
+                share = min(share, penalty[i] / away)
     return share
 
 

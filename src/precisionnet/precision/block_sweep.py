@@ -127,8 +127,10 @@ def _schedule(index: IndexArray, count: IndexArray, size: int) -> tuple[IndexArr
                 j = fresh
                 fresh += 1
             free = touched_in[j] != block
-            for a in range(count[j]):
-                free = free and taken_in[index[j, a]] != block
+            a = 0
+            while free and a < count[j]:  # no further: where lists are long, nearly every column has to wait
+                free = taken_in[index[j, a]] != block
+                a += 1
             if free:
                 taken_in[j] = block
                 for a in range(count[j]):

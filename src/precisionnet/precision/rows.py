@@ -180,6 +180,7 @@ def graphical_lasso_from_rows(
     started = time.perf_counter()
     check_stopping(tol, 1)
     l1_penalty = _checked_penalty(l1_penalty)
+    count_for(n_jobs)  # a wrong number is said now, not after the screening
     X = checked_rows(X)
     memory = _memory(max_memory)
     n = X.shape[1]
