@@ -13,7 +13,7 @@ from sklearn.base import clone
 from precisionnet.cli.fit import next_step
 from precisionnet.datasets import Dataset
 from precisionnet.evaluation import measure
-from precisionnet.kinds import LASSO, SEVERAL
+from precisionnet.kinds import EVERY
 from precisionnet.report.fit_errors import fit_errors
 from precisionnet.report.methods_text import KINDS, SOLVED, paper_text
 from precisionnet.versions import versions
@@ -76,8 +76,8 @@ def test_a_name_with_the_marks_of_citations_is_spelled_out(small):
 
 
 def test_every_kind_has_words():
-    assert set(KINDS) == {kind.name for kind in (*SEVERAL, LASSO)}
-    assert {kind for kind, _ in SOLVED} == {kind.name for kind in (*SEVERAL, LASSO) if kind.linear}
+    assert set(KINDS) == {kind.name for kind in EVERY}
+    assert {kind for kind, _ in SOLVED} == {kind.name for kind in EVERY if kind.solved}
 
 
 def test_errors_by_part_are_those_of_the_rows(gaussian):

@@ -18,7 +18,7 @@ from precisionnet.estimators.combination import LEAST_WEIGHT, _lowest_loss, kind
 from precisionnet.estimators.networks import RIDGE_PENALTIES, linear_members
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.targets import ClassTarget, NumberTarget
-from precisionnet.kinds import FEW_ROWS, SEVERAL, TRIED_FROM
+from precisionnet.kinds import EVERY, FEW_ROWS, TRIED_FROM
 from precisionnet.parameters import settings_of
 
 RNG = np.random.default_rng(0)
@@ -158,7 +158,7 @@ class TestEnsemble:
         found = model.fitted
         assert (found.member_weights >= 0).all()
         assert found.member_weights.sum() == pytest.approx(1.0)
-        assert set(found.member_kinds) <= {kind.name for kind in SEVERAL}
+        assert set(found.member_kinds) <= {kind.name for kind in EVERY}
         assert all(weight > 0 for weight in found.kind_weights.values())
         parts = [
             found.target.meaning(
@@ -219,7 +219,7 @@ class TestEnsemble:
         model = PNNRegressor(max_epochs=1, random_state=0, warm_start=True).fit(X, y)
         stayed = set(model.fitted.member_kinds)
         model.fit(X, y)
-        assert set(model.fitted.member_kinds) <= stayed | {"linear", "lasso"}
+        assert set(model.fitted.member_kinds) <= stayed | {"linear", "lasso", "kernel"}
         assert np.isfinite(model.oob_mae_)
 
     def test_a_linear_table_is_solved_as_well_as_ridge_does(self):
@@ -235,7 +235,7 @@ class TestEnsemble:
         rng = np.random.default_rng(0)
         X = rng.standard_normal((400, 60))
         y = X[:, :4].sum(axis=1) + 0.5 * rng.standard_normal(400)
-        model = PNNRegressor(max_epochs=2, random_state=0).fit(X[:100], y[:100])
+        model = PNNRegressor(max_epochs=2, kernel_rows=0, random_state=0).fit(X[:100], y[:100])
         ridge = RidgeCV(np.logspace(-3, 4, 29)).fit(X[:100], y[:100])
         joint, plain = (np.abs(one.predict(X[100:]) - y[100:]).mean() for one in (model, ridge))
         assert joint <= 0.9 * plain
@@ -244,7 +244,8 @@ class TestEnsemble:
     def test_little_noise_is_chosen_where_columns_act_together(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(200, 4))
-        model = PNNRegressor(random_state=0, max_epochs=12).fit(X, X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]))
+        model = PNNRegressor(random_state=0, max_epochs=12, kernel_rows=0)
+        model.fit(X, X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]))
         assert model.fitted.kind_weights["deep, little noise"] > 0.4
 
     @pytest.mark.parametrize(("losses", "stays"), [((1.0, 0.98), "deep"), ((1.0, 0.9), "deep, little noise")])

@@ -74,7 +74,7 @@ def test_linear_networks_end_where_all_rows_would_have_brought_them():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 4))
     y = X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * rng.standard_normal(300)
-    model = PNNRegressor(n_members=4, max_epochs=1, random_state=0)
+    model = PNNRegressor(n_members=4, max_epochs=1, kernel_rows=0, random_state=0)
     for begin in range(0, 300, 100):
         model.partial_fit(X[begin : begin + 100], y[begin : begin + 100])
     assert model.kind_weights_ == {"linear": 1.0}
@@ -155,7 +155,7 @@ def test_a_lasso_keeps_its_columns(n_new):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 60))
     y = X[:, :4].sum(axis=1) + 0.5 * rng.standard_normal(400)
-    model = PNNRegressor(max_epochs=2, random_state=0).fit(X[:100], y[:100])
+    model = PNNRegressor(max_epochs=2, kernel_rows=0, random_state=0).fit(X[:100], y[:100])
     assert model.kind_weights_["lasso"] > 0.5
     before = lasso_weights(model)
     error = np.abs(model.predict(X[360:]) - y[360:]).mean()
