@@ -71,4 +71,6 @@ def _networks(model: ModelSummary) -> str:
     errors = {words[name]: value for name, value in model.errors.items() if name in words}
     known = ", ".join(f"{word} {value:.3g}" for word, value in errors.items() if not np.isnan(value))
     networks = f"{model.n_networks} network{'s' if model.n_networks > 1 else ''}"
+    if model.n_kept_rows:
+        networks += f", one kind keeps {model.n_kept_rows:,} training rows"
     return networks + (f"; on rows that those of a fold left out together (out of bag): {known}" if known else "")

@@ -42,9 +42,9 @@ from precisionnet.types import FloatArray, IndexArray
 
 POWERS = 0.0, 1.0
 """Of the mean squared gradients in a squared distance: all columns alike, or as the task uses them."""
-WIDTHS = 0.5, 1.0, 2.0, 4.0
+WIDTHS = 1.0, 2.0, 4.0, 8.0, 16.0
 """Of the kernel, in median distances of two rows."""
-NOISES = 0.003, 0.01, 0.03, 0.1, 0.3, 1.0
+NOISES = 0.001, 0.004, 0.015, 0.06, 0.25, 1.0
 """Variance of the noise beside that of the function."""
 FACTORS = 1.0, 2.0, 4.0, 8.0, 16.0
 """Of the probabilities of classes."""

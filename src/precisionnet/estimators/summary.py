@@ -23,6 +23,9 @@ from precisionnet.types import FloatArray, TaskName
 
 TASKS: dict[str, TaskName] = {"PNNRegressor": "regression", "PNNClassifier": "classification"}
 
+ANCHORS = ".readout.anchors"
+"""How the name ends of an array with training rows."""
+
 
 @dataclass(frozen=True)
 class ModelSummary:
@@ -52,6 +55,8 @@ class ModelSummary:
         The epoch that was kept.
     n_networks : int
         Number of networks.
+    n_kept_rows : int
+        Training rows that are in the file, because a kernel machine counts.
     errors : dict of str to float
         Errors on rows that networks left out, by the attribute that shows them; NaN where there are none.
     """
@@ -67,6 +72,7 @@ class ModelSummary:
     history: pd.DataFrame
     best_epoch: int
     n_networks: int
+    n_kept_rows: int
     errors: dict[str, float]
 
 
@@ -142,6 +148,7 @@ def _summary(document: dict[str, Any], arrays: dict[str, Any]) -> ModelSummary:
         history=history,
         best_epoch=best_epoch,
         n_networks=len(document["member_kinds"]),
+        n_kept_rows=max((len(array) for name, array in arrays.items() if name.endswith(ANCHORS)), default=0),
         errors={
             text(name, "an error"): np.nan if value is None else float(value)
             for name, value in document["errors"].items()
