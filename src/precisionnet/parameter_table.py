@@ -172,9 +172,9 @@ PARAMETERS: tuple[Parameter, ...] = (
         "readout",
         "several",
         "several (members of several kinds: both readouts, one layer and two, a linear one and a kernel machine, "
-        "weighted by the rows that they left out; both where n_layers, a list per layer or fewer than four members are given), mean (node "
-        "average: the graph does the work), mlp (a weight for every node), both (half of the members each), average "
-        "(plain mean of nodes and features, nothing learnt).",
+        "weighted by the rows that they left out; both where n_layers, a list per layer or fewer than four members are "
+        "given), mean (node average: the graph does the work), mlp (a weight for every node), both (half of the "
+        "members each), average (plain mean of nodes and features, nothing learnt).",
         str,
         choices=("several", "mean", "mlp", "both", "average"),
         paper="mean",

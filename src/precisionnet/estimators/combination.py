@@ -29,7 +29,8 @@ Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 ALL_ROWS = -1
 """In place of a fold, for a network that has left nothing out."""
 
-STEPS = 300
+STEPS, PATIENCE = 300, 40
+"""Steps at most, and how many without a lower loss are the end."""
 MOST_ROWS = 20_000
 """Rows that weights are found on; of a longer table as many are taken, evenly spaced."""
 LEAST_WEIGHT = 0.1
@@ -104,12 +105,14 @@ def kind_weights(outputs: FloatArray, y: Tensor, weight: FloatArray, loss: Loss)
 def _lowest_loss(outputs: Tensor, y: Tensor, counts: Tensor, loss: Loss) -> FloatArray:
     """Minimise over the simplex by exponentiated gradients; the best of all steps is returned."""
     weights = torch.full((len(outputs),), 1.0 / len(outputs), dtype=outputs.dtype)
-    best, lowest = weights, np.inf
+    best, lowest, last = weights, np.inf, 0
     for step in range(1, STEPS + 1):
         leaf = weights.detach().requires_grad_()
         value = loss(torch.tensordot(leaf, outputs, dims=1), y, counts)
         if value.item() < lowest:
-            best, lowest = leaf.detach(), value.item()
+            best, lowest, last = leaf.detach(), value.item(), step
+        if step - last >= PATIENCE:
+            break
         (gradient,) = torch.autograd.grad(value, leaf)
         gradient = gradient - gradient.mean()
         size = float(gradient.abs().max())

@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from scipy.linalg import cho_factor, cho_solve
+from scipy.spatial.distance import pdist
 from torch import nn
 
 from precisionnet.estimators.combination import ALL_ROWS
@@ -215,9 +216,10 @@ def _chosen(
         rows = everything.take(own[_evenly(len(own), TUNED_ROWS)])
         weight = torch.from_numpy(everything.weight[left])
         found = []
-        for power, width in itertools.product(POWERS, WIDTHS):
-            scale = np.sqrt(importance**power) / deviation
-            scale = scale / (width * _median_distance(rows.x * scale))
+        metrics = [np.sqrt(importance**power) / deviation for power in POWERS]
+        metrics = [scale / _median_distance(rows.x * scale) for scale in metrics]
+        for metric, width in itertools.product(metrics, WIDTHS):
+            scale = metric / width
             z = torch.from_numpy(rows.x * scale)
             kernel = matern(z, z).numpy()
             between = matern(torch.from_numpy(everything.x[left] * scale), z).numpy()
@@ -275,9 +277,7 @@ def _noise(level: float, weight: FloatArray) -> FloatArray:
 
 
 def _median_distance(z: FloatArray) -> float:
-    z = z[_evenly(len(z), MEDIAN_ROWS)]
-    square = ((z[:, None] - z[None, :]) ** 2).sum(axis=-1)
-    median = float(np.sqrt(np.median(square[np.triu_indices(len(z), 1)]))) if len(z) > 1 else 0.0
+    median = float(np.median(pdist(z[_evenly(len(z), MEDIAN_ROWS)]))) if len(z) > 1 else 0.0
     return median if median > 0.0 else 1.0
 
 
