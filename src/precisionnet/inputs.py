@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from precisionnet.errors import InputError
@@ -17,3 +18,9 @@ def refuse_missing_table(path: str | Path) -> None:
         kind = f"cannot be reached ({getattr(error, 'strerror', None) or error})"
     if kind:
         raise InputError(f"Table {str(path)!r} {kind}: pass the path of a file ending in one of {TABLE_ENDINGS}.")
+
+
+def refuse_missing_tables(paths: Iterable[str | Path]) -> None:
+    """Name what is wrong with the first of several paths that is no readable file."""
+    for path in paths:
+        refuse_missing_table(path)
