@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
 import pandas as pd
@@ -40,6 +40,8 @@ SCALES = tuple(
 )
 """Words that have an order, whatever their case; three of them make a column ordinal."""
 DAYS_A_YEAR = 365.25
+INDICATOR_SHARE = 0.01
+"""Share of missing training rows above which a column says where a value is missing."""
 
 
 def is_label_column(column: pd.Series[Any]) -> bool:
@@ -53,6 +55,16 @@ def columns_of_labels(X: pd.DataFrame) -> list[Any]:
     """Name the columns of a table that hold something other than numbers."""
     other = [place for place, dtype in enumerate(X.dtypes) if not pd.api.types.is_numeric_dtype(dtype)]
     return [X.columns[place] for place in other if is_label_column(X.iloc[:, place])]
+
+
+def needs_encoder(X: Any, missing: str) -> TypeGuard[pd.DataFrame]:
+    """Whether a table has labels, or gaps that ``missing="indicator"`` is to say; else each column is a node.
+
+    What is no table, or has two columns of one name, is left to others to refuse.
+    """
+    if not isinstance(X, pd.DataFrame) or X.columns.has_duplicates:
+        return False
+    return bool(columns_of_labels(X)) or (missing == "indicator" and bool((X.isna().mean() > INDICATOR_SHARE).any()))
 
 
 def are_plain(frame: pd.DataFrame) -> BoolArray:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,6 @@ from precisionnet.preprocessing.column_kinds import (
     KINDS,
     ColumnKind,
     are_plain,
-    columns_of_labels,
     kind_of,
     numbers_of,
     texts,
@@ -39,8 +38,6 @@ from precisionnet.types import BoolArray, FloatArray
 FEWEST_ROWS, FEWEST_SHARE = 3, 0.01
 """Rows, and share of all rows, that a level of its own needs."""
 MOST_LEVELS = 30
-INDICATOR_SHARE = 0.01
-"""Share of missing training rows above which a column says where a value is missing."""
 ID_LEVELS, ID_SHARE = 20, 0.5
 """Text with more different values than these, in number and as a share of the rows, names rows."""
 MISSING, OTHER = "(missing)", "(other)"
@@ -236,16 +233,6 @@ class EncodedColumn:
     def _n_values(self) -> int:
         """Nodes beside the indicator."""
         return len(self.node_names) - int(self.indicator and self.kind != "left out")
-
-
-def needs_encoder(X: Any, missing: str) -> TypeGuard[pd.DataFrame]:
-    """Whether a table has labels, or gaps that ``missing="indicator"`` is to say; else each column is a node.
-
-    What is no table, or has two columns of one name, is left to others to refuse.
-    """
-    if not isinstance(X, pd.DataFrame) or X.columns.has_duplicates:
-        return False
-    return bool(columns_of_labels(X)) or (missing == "indicator" and bool((X.isna().mean() > INDICATOR_SHARE).any()))
 
 
 def fit_columns(frame: pd.DataFrame, weight: FloatArray, indicator_share: float) -> tuple[EncodedColumn, ...]:
