@@ -42,8 +42,13 @@ from precisionnet.cli.options import (
     load_options,
     with_model_parameters,
 )
-from precisionnet.cli.stream_rule import is_huge, is_parquet_folder, refuse_for_stream
-from precisionnet.inputs import refuse_missing_table, refuse_missing_tables
+from precisionnet.inputs import (
+    is_huge,
+    is_parquet_folder,
+    refuse_for_stream,
+    refuse_missing_table,
+    refuse_missing_tables,
+)
 from precisionnet.interrupts import heed_ctrl_c_once
 
 app = Commands(
