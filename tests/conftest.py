@@ -57,8 +57,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-AS_FOR_A_USER = {"joint", "nn", "runner", "test_fit", "test_files_processes"}
-"""Rooms and modules whose tests would show fits that change each other's number of threads."""
+AS_FOR_A_USER = {"nn", "runner", "test_threads", "test_foreign_networks", "test_fit", "test_files_processes"}
+"""Rooms and modules whose tests would show fits that change each other's number of threads.
+
+A trainer that a test drives by itself has one thread, as it has inside a fit: a second one would only spin.
+"""
 
 
 @pytest.fixture(scope="module", autouse=True)

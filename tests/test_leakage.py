@@ -65,12 +65,13 @@ def test_a_person_seen_twice_gives_nothing_away(few):
     ("few", "n_folds", "every"),
     [
         ({"n_members": 2, "max_epochs": 20}, 2, 3),
-        ({"recipe": "paper", "max_epochs": 15, "task_steps": 2}, 2, 3),
+        pytest.param({"recipe": "paper", "max_epochs": 15, "task_steps": 2}, 2, 3, marks=pytest.mark.slow),
         pytest.param({"n_members": 2}, 5, 1, marks=pytest.mark.slow),
         pytest.param({"recipe": "paper"}, 5, 1, marks=pytest.mark.slow),
     ],
 )
 def test_shuffled_ages_score_at_chance(data_folder, few, n_folds, every):
+    """``test_shuffled_labels_score_at_chance`` has both recipes by default."""
     whole = fetch_abide(data_folder)
     data = Dataset(whole.X[::every], whole.y[::every])
     y = pd.Series(np.random.default_rng(0).permutation(data.y), index=data.y.index, name="age")

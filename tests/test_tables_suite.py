@@ -35,6 +35,7 @@ def test_drawn_tables_load_and_can_be_split(name):
     assert_usable(load(name))
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.skipif(not PACKAGES, reason="needs the extra 'tables'")
 def test_measured_tables_load_and_can_be_split():

@@ -19,28 +19,7 @@ from precisionnet import PNNRegressor
 from precisionnet.errors import InputError
 from precisionnet.evidence import compare_graphs
 from precisionnet.workers import WorkerLostError, as_they_come, count_for, in_workers, on_scheduler
-
-
-def place(base: float, number: int) -> tuple[float, int, int]:
-    return base + number, os.getpid(), count_for(None)
-
-
-def whole_line(word: str, number: int, path: str) -> None:
-    with open(path, "a") as file:
-        file.write(f"{word} {number} {os.getpid()}\n")
-
-
-def noted(path: str, seconds: float, number: int) -> int:
-    whole_line("begin", number, path)
-    time.sleep(seconds)
-    whole_line("end", number, path)
-    return number * number
-
-
-def deadly(number: int) -> int:
-    if number == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number
+from tests.calls import deadly, noted, place
 
 
 def numbers(n: int) -> list[tuple[int]]:

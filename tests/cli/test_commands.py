@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from precisionnet import PNNRegressor, load
-from precisionnet.cli.pages import open_page
+from precisionnet.cli.console import open_page
 
 QUICK = ("--max-epochs", "2", "--n-members", "2")
 SEVERAL = ("--max-epochs", "2")

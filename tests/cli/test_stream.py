@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from precisionnet import load
-from precisionnet.cli import fit_stream, stream_rule
+from precisionnet import inputs, load
+from precisionnet.cli import fit_stream
 from precisionnet.datasets.row_source import open_rows
 from precisionnet.estimators import windows
 
@@ -100,13 +100,13 @@ def test_a_column_of_a_later_file_is_named(precisionnet, folder, tmp_path):
 
 def test_a_file_that_would_fill_the_memory_is_huge(folder, monkeypatch, precisionnet, tmp_path):
     file = str(folder / "2.parquet")
-    assert not stream_rule.is_huge([file])
+    assert not inputs.is_huge([file])
     monkeypatch.setattr("precisionnet.memory.SMALLEST_FILE", 0)
-    monkeypatch.setattr(stream_rule, "free_memory", lambda: 300 * 6 * 8 / 0.05 - 1)
-    assert stream_rule.is_huge([file])
-    monkeypatch.setattr(stream_rule, "free_memory", lambda: 300 * 6 * 8 / 0.05 + 1)
-    assert not stream_rule.is_huge([file])
-    monkeypatch.setattr(stream_rule, "free_memory", lambda: 1.0)
+    monkeypatch.setattr(inputs, "free_memory", lambda: 300 * 6 * 8 / 0.05 - 1)
+    assert inputs.is_huge([file])
+    monkeypatch.setattr(inputs, "free_memory", lambda: 300 * 6 * 8 / 0.05 + 1)
+    assert not inputs.is_huge([file])
+    monkeypatch.setattr(inputs, "free_memory", lambda: 1.0)
     done = precisionnet("fit", file, file, "--target", "y", "--out", tmp_path / "out")
     assert done.code == 2
     assert "join the tables beforehand" in done.sentence

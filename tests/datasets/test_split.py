@@ -106,7 +106,7 @@ def test_rows_with_missing_values_can_be_left_out():
     assert y.shape == (20,)
 
 
-@pytest.mark.parametrize("fractions", [(0.6, 0.2, 0.2), (0.8, 0.0, 0.2)])
+@pytest.mark.parametrize("fractions", [(0.6, 0.2, 0.2), pytest.param((0.8, 0.0, 0.2), marks=pytest.mark.slow)])
 def test_the_chance_to_be_tested_does_not_depend_on_the_number_of_scans(fractions):
     scans = np.r_[np.ones(80, dtype=int), np.full(19, 3), 20]
     person = np.repeat([f"p{i:03d}" for i in range(100)], scans)

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -336,10 +337,13 @@ def test_a_fold_never_sees_the_rows_left_out(covariance, missing):
 
 @pytest.mark.parametrize("selection", ["cv", "stars"])
 def test_a_seed_gives_the_same_result_whatever_the_number_of_workers(selection):
+    """Workers are threads here; ``test_the_number_of_workers_changes_no_bit`` has processes."""
     X = draw(120)
-    first, second, workers = (
-        GraphicalLassoCV(selection=selection, random_state=0, n_jobs=n, l1_penalties=8).fit(X) for n in (None, None, 2)
-    )
+    with joblib.parallel_config(backend="threading"):
+        first, second, workers = (
+            GraphicalLassoCV(selection=selection, random_state=0, n_jobs=n, l1_penalties=8).fit(X)
+            for n in (None, None, 2)
+        )
     for other in (second, workers):
         np.testing.assert_array_equal(first.precision_, other.precision_)
         for name, values in first.cv_results_.items():

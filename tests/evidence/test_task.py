@@ -239,8 +239,6 @@ def test_mistakes_get_a_sentence(model, table):
 
 
 def test_task_graphs_of_groups_are_compared(monkeypatch):
-    import precisionnet.evidence.task_differences as room
-
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 3))
     labels = np.repeat(["one", "two"], 60)
@@ -250,7 +248,7 @@ def test_task_graphs_of_groups_are_compared(monkeypatch):
         def __init__(self, n_members=2, random_state=None, max_epochs=6, readout="mlp"):
             super().__init__(n_members=n_members, random_state=random_state, max_epochs=max_epochs, readout=readout)
 
-    monkeypatch.setattr(room, "PNNRegressor", Quick)
+    monkeypatch.setattr("precisionnet.estimators.PNNRegressor", Quick)
     said = compare_graphs(X, labels, y=y, n_permutations=19, random_state=0)
     assert said.method == "task graphs"
     edge = said.edges.loc[said.edges["p_value"].idxmin()]

@@ -108,7 +108,7 @@ def run_compare(
 
 def _filled(data: Dataset) -> list[str]:
     """Say what happens to missing values, where there are some."""
-    from precisionnet.preprocessing.table_columns import columns_of_labels
+    from precisionnet.preprocessing.column_kinds import columns_of_labels
 
     if not data.X.isna().any(axis=None):
         return []

@@ -1,4 +1,4 @@
-"""What the commands print with: results to standard output, everything else to standard error.
+"""What the commands print with: results to standard output, everything else to standard error; pages to a browser.
 
 Names and values come from strangers' files. Every function here spells control characters out, so that none reaches
 the terminal, and takes markup for text.
@@ -7,8 +7,10 @@ the terminal, and takes markup for text.
 from __future__ import annotations
 
 import re
+import webbrowser
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -79,6 +81,17 @@ def working(what: str) -> Iterator[None]:
     """Show a sign of life on a terminal while something takes more than a moment."""
     with err.status(safe(what)):
         yield
+
+
+def open_page(page: Path) -> bool:
+    """Show a page in the reader's browser, and say so where there is none; the page is written either way."""
+    try:
+        shown = webbrowser.open(page.resolve().as_uri())
+    except (OSError, ValueError, webbrowser.Error):
+        shown = False
+    if not shown:
+        note(f"No browser could be started here: open {page} in one.")
+    return shown
 
 
 def safe(text: str, style: str = "") -> Text:

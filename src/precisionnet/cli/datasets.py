@@ -25,7 +25,7 @@ from precisionnet.cli.options import (
     load_options,
 )
 from precisionnet.errors import refuse_all
-from precisionnet.inputs import refuse_missing_table
+from precisionnet.inputs import refuse_missing_tables
 
 if TYPE_CHECKING:
     from precisionnet.datasets.checks import Finding
@@ -71,8 +71,7 @@ def check(
     strict: Annotated[bool, typer.Option("--strict", help="Take warnings for errors.")] = False,
 ) -> None:
     """Say in plain sentences what is in a table and what may mislead a fit; exit code 1 if something must be mended."""
-    for table in tables:
-        refuse_missing_table(table)
+    refuse_missing_tables(tables)
     from precisionnet.arguments import check_choice
     from precisionnet.cli import console
     from precisionnet.cli.tables import read_tables

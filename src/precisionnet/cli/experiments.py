@@ -38,7 +38,7 @@ from precisionnet.cli.options import (
     named_cohort,
     show_if_asked,
 )
-from precisionnet.inputs import refuse_missing_table
+from precisionnet.inputs import refuse_missing_tables
 
 if TYPE_CHECKING:
     from precisionnet.datasets import Dataset
@@ -112,8 +112,7 @@ def compare(
     cohort = named_cohort(tables)
     check_data(cohort, data)
     check_target(target, cohort, data)
-    for table in tables if cohort is None else ():
-        refuse_missing_table(table)
+    refuse_missing_tables(tables if cohort is None else ())
     rows: Dataset
     findings: list[Finding] = []
     about: dict[str, str] = {}

@@ -23,7 +23,6 @@ from precisionnet.cli.fit import (
     write_page,
 )
 from precisionnet.cli.options import option_name
-from precisionnet.cli.pages import open_page
 from precisionnet.cli.progress import epochs
 from precisionnet.datasets import Dataset, guess_task
 from precisionnet.datasets.batches import is_number
@@ -100,7 +99,7 @@ def run_fit_stream(asked: StreamRequest) -> None:
     )
     print_result(result, asked.out, ["predictions of all rows", predict], guessed=guessed)
     if asked.open_it:
-        open_page(asked.out / REPORT)
+        console.open_page(asked.out / REPORT)
 
 
 def _columns(asked: StreamRequest) -> tuple[str, str | None, list[str]]:

@@ -375,6 +375,6 @@ def check_page(page: str | None) -> None:
 def show_if_asked(wanted: bool, out: str, page: str) -> None:
     """Show a page that was written, where that is asked for."""
     if wanted:
-        from precisionnet.cli.pages import open_page
+        from precisionnet.cli import console
 
-        open_page(Path(out) / page)
+        console.open_page(Path(out) / page)

@@ -23,7 +23,7 @@ from precisionnet.datasets.tables import read_dataset
 from precisionnet.datasets.validation import MIN_ROWS, plain_target, unusable, unusable_features
 from precisionnet.errors import InputError, refuse_all, shown, some
 from precisionnet.preprocessing import EncodedColumn
-from precisionnet.preprocessing.table_columns import columns_of_labels
+from precisionnet.preprocessing.column_kinds import columns_of_labels
 from precisionnet.types import TaskName
 
 EVERY_SCAN = {"phase": None, "quality": "any", "scans": "all"}

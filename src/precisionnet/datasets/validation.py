@@ -14,7 +14,7 @@ import pandas as pd
 from precisionnet.datasets.dataset import Dataset
 from precisionnet.errors import InputError, refuse_all, shown, some
 from precisionnet.linalg import LARGEST
-from precisionnet.preprocessing.table_columns import is_label_column
+from precisionnet.preprocessing.column_kinds import is_label_column
 from precisionnet.types import TaskName
 
 MIN_ROWS = 10

@@ -143,14 +143,7 @@ class BasePNN(FittedAttributes, TableFits, BaseEstimator):  # type: ignore[misc]
         return settings_of(self.get_params(deep=False), self._task, own_network=self.network is not None)
 
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        X_val: Any = None,
-        y_val: Any = None,
-        groups: Any = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None, groups: Any = None
     ) -> Self:
         """Learn the precision matrix and the networks.
 
@@ -178,13 +171,9 @@ class BasePNN(FittedAttributes, TableFits, BaseEstimator):  # type: ignore[misc]
         before = self.__dict__.pop("_fitted", None)  # a fit that fails leaves no model, and none of another table
         settings, data, callbacks = self._prepared(X, y, sample_weight, X_val=X_val, y_val=y_val, groups=groups)
         refuse_no_room(data, settings)
+        resume = before if self.warm_start else None
         self._fitted = train(
-            data,
-            settings,
-            network=self.network,
-            callbacks=callbacks,
-            n_jobs=self.n_jobs,
-            resume=before if self.warm_start else None,
+            data, settings, network=self.network, callbacks=callbacks, n_jobs=self.n_jobs, resume=resume
         )
         return self
 

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.base import BasePNN
+from precisionnet.estimators.document_fields import classes_out, ids_out
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.intervals import Calibration
-from precisionnet.estimators.labels import classes_out, ids_out
 from precisionnet.estimators.targets import ClassTarget, NumberTarget, learns_logarithm
 from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import Settings

@@ -8,7 +8,6 @@ exception that says what it is; ``files`` makes one sentence of it.
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 import numpy as np
@@ -18,16 +17,26 @@ from torch import nn
 
 from precisionnet.errors import shown
 from precisionnet.estimators.base import BasePNN
+from precisionnet.estimators.checked_tensors import ROUNDING, CheckedTensors, refuse_asymmetric
 from precisionnet.estimators.classifier import PNNClassifier
 from precisionnet.estimators.combination import ALL_ROWS
+from precisionnet.estimators.document_fields import (
+    classes_in,
+    hash_text,
+    ids_in,
+    keys,
+    number,
+    require,
+    text,
+    truth,
+    whole,
+)
 from precisionnet.estimators.fitted import Fitted, OutOfFold
 from precisionnet.estimators.intervals import Calibration
-from precisionnet.estimators.labels import classes_in, ids_in, keys, require, text
 from precisionnet.estimators.model_document import NOT_SAVED, SETTINGS, SPARSE_MATRICES, Document
 from precisionnet.estimators.networks import NetworkFactory, new_network
 from precisionnet.estimators.reference import N_QUANTILES, Reference
 from precisionnet.estimators.regressor import PNNRegressor
-from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.spread import Spread
 from precisionnet.estimators.targets import ClassTarget, NumberTarget, Target
 from precisionnet.kinds import EVERY, FEW_ROWS, Kind
@@ -35,7 +44,7 @@ from precisionnet.linalg import LARGEST
 from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import DENSE_MOST, settings_of
 from precisionnet.preprocessing import TableEncoder
-from precisionnet.sparse_matrices import SparseStack, Support, extreme_eigenvalues
+from precisionnet.sparse_matrices import SparseStack, extreme_eigenvalues
 from precisionnet.types import FloatArray, IndexArray
 
 ESTIMATORS: dict[str, type[BasePNN]] = {"PNNRegressor": PNNRegressor, "PNNClassifier": PNNClassifier}
@@ -49,14 +58,12 @@ LIMITS = {(-math.inf, math.inf), (0.0, math.inf), (-math.inf, 0.0), (0.0, 1.0)}
 """What a target can be at least and at most."""
 WIDEST = 50.0
 """Largest logarithm of a spread, either way."""
-ROUNDING = 1e-8
-"""Asymmetry, and eigenvalues below zero, that rounding may leave in a matrix, against its size."""
 
 
 def from_document(document: Document, tensors: Tensors, network: NetworkFactory | None) -> BasePNN:
     """Return the estimator, ready to predict."""
     kind = ESTIMATORS[text(document["estimator"], "estimator")]
-    parameters, own_network = document["parameters"], _truth(document["own_network"], "own_network")
+    parameters, own_network = document["parameters"], truth(document["own_network"], "own_network")
     model = kind(**_parameters_in(kind, parameters, own_network), network=network)
     return model.keep(_Reader(document, tensors, kind, own_network).fitted(network))
 
@@ -65,14 +72,13 @@ class _Reader:
     """Takes one field after the other, and knows what is left over."""
 
     def __init__(self, document: Document, tensors: Tensors, kind: type[BasePNN], own_network: bool) -> None:
-        self._document, self._tensors = document, dict(tensors)
+        self._document, self._tensors = document, CheckedTensors(tensors)
         self._task = kind._task
-        self._own_network = own_network
         settings = _with_support(document["settings"])
         require(keys(settings) == set(SETTINGS), "the settings are not those of a model")
         self._settings = settings_of(settings, kind._task, own_network=own_network)
         _refuse_odd_device(self._settings.device)
-        self._n = _whole(document["n_features"], "n_features", 2, 10**6)
+        self._n = whole(document["n_features"], "n_features", 2, 10**6)
         self._n_folds = self._checked_folds()
         self._kinds = self._member_kinds()
 
@@ -80,10 +86,10 @@ class _Reader:
         document, settings, n = self._document, self._settings, self._n
         counts = document["n_rows"]
         require(keys(counts) == {"training", "validation"}, "n_rows has other names")
-        n_rows = {name: _whole(counts[name], name, 0) for name in ("training", "validation")}
+        n_rows = {name: whole(counts[name], name, 0) for name in ("training", "validation")}
         target = self._target()
-        medians = self._floats("medians", (n,)) if settings.missing != "error" else None
-        n_missing = self._integers("n_missing", (n,), 0, sum(n_rows.values()) + len(self._tensors["row_ids"]))
+        medians = self._tensors.floats("medians", (n,)) if settings.missing != "error" else None
+        n_missing = self._tensors.integers("n_missing", (n,), 0, sum(n_rows.values()) + len(self._tensors["row_ids"]))
         require(medians is not None or not n_missing.any(), "values were missing in a model that refuses them")
         matrices = self._sparse_matrices() if "member_matrices.values" in self._tensors else self._dense_matrices()
         member_folds, member_weights, fold_weights = self._shares()
@@ -93,29 +99,29 @@ class _Reader:
             column_names=self._column_names(),
             target_name=None if document["target_name"] is None else text(document["target_name"], "target_name"),
             target=target,
-            scaler=self._scaler("scaler", (n,)),
+            scaler=self._tensors.scaler("scaler", (n,)),
             medians=medians,
             n_missing=n_missing,
             n_rows=n_rows,
-            weight=_number(document["weight"], "weight", above=0.0),
+            weight=number(document["weight"], "weight", above=0.0),
             **matrices,
-            scale=_number(document["scale"], "scale", above=0.0),
+            scale=number(document["scale"], "scale", above=0.0),
             networks=self._networks(target.n_outputs, factory),
             member_kinds=tuple(kind.name for kind in self._kinds),
             member_folds=member_folds,
             member_weights=member_weights,
             fold_weights=fold_weights,
-            l1_penalty=_number(document["l1_penalty"], "l1_penalty", least=0.0),
-            spectral_bound=_number(document["spectral_bound"], "spectral_bound", above=0.0),
+            l1_penalty=number(document["l1_penalty"], "l1_penalty", least=0.0),
+            spectral_bound=number(document["spectral_bound"], "spectral_bound", above=0.0),
             history=history,
-            best_epoch=_whole(document["best_epoch"], "best_epoch", 1, len(history)),
-            center=self._floats("center", (n,)),
-            task_nodes=self._floats("task_nodes", (n,)),
+            best_epoch=whole(document["best_epoch"], "best_epoch", 1, len(history)),
+            center=self._tensors.floats("center", (n,)),
+            task_nodes=self._tensors.floats("task_nodes", (n,)),
             out_of_fold=self._out_of_fold(target),
             calibration=self._calibration(),
             reference=self._reference(),
             folds=self._folds(n_rows["training"]),
-            rows_hash=_hash(document["rows_hash"]),
+            rows_hash=hash_text(document["rows_hash"]),
             encoder=self._encoder(),
         )
         require(not self._tensors, f"there are tensors that no model has: {shown(next(iter(self._tensors), ''))}")
@@ -125,27 +131,27 @@ class _Reader:
 
     def _dense_matrices(self) -> dict[str, Any]:
         n = self._n
-        member_matrices = self._floats("member_matrices", (len(self._kinds), n, n))
+        member_matrices = self._tensors.floats("member_matrices", (len(self._kinds), n, n))
         for matrix in member_matrices:
             self._task_matrix(matrix, "a network's matrix")
         return {
-            "covariance": self._semidefinite("covariance"),
-            "precision": self._semidefinite("precision"),
-            "task_precision": self._task_matrix(self._floats("task_precision", (n, n)), "task_precision"),
+            "covariance": self._tensors.semidefinite("covariance", n),
+            "precision": self._tensors.semidefinite("precision", n),
+            "task_precision": self._task_matrix(self._tensors.floats("task_precision", (n, n)), "task_precision"),
             "member_matrices": member_matrices,
-            "task_graph": self._task_graph(),
+            "task_graph": self._tensors.hollow("task_graph", n),
         }
 
     def _sparse_matrices(self) -> dict[str, Any]:
         """Read matrices on a sparse support, which are symmetric by the way they are stored."""
         require(self._settings.on_sparse_support(DENSE_MOST + 1), "the settings have no sparse support")
-        support = self._support("member_matrices")
-        values = self._floats("member_matrices.values", (len(self._kinds), support.n_slots))
+        support = self._tensors.support("member_matrices", self._n)
+        values = self._tensors.floats("member_matrices.values", (len(self._kinds), support.n_slots))
         members = SparseStack(support, values)
         found: dict[str, Any] = {"member_matrices": members, "task_precision": members.mean(axis=0)}
         for name in SPARSE_MATRICES:
-            support = self._support(name)
-            found[name] = support.matrix(self._floats(f"{name}.values", (support.n_slots,)))
+            support = self._tensors.support(name, self._n)
+            found[name] = support.matrix(self._tensors.floats(f"{name}.values", (support.n_slots,)))
         smallest, largest = extreme_eigenvalues(found["precision"])
         fine = smallest >= -ROUNDING * largest and bool((found["precision"].diagonal() > 0).all())
         require(fine and largest > 0, "precision is not positive semidefinite")
@@ -153,16 +159,8 @@ class _Reader:
         require(not found["task_graph"].diagonal().any(), "task_graph has a diagonal")
         return found
 
-    def _support(self, name: str) -> Support:
-        first = self._integers(f"{name}.first", (None,), 0, self._n - 1)
-        second = self._integers(f"{name}.second", first.shape, 0, self._n - 1)
-        support = Support(self._n, first, second)
-        ordered = bool((first < second).all()) and bool((np.diff(support.keys) > 0).all())
-        require(ordered, f"the edges of {name} are not in order")
-        return support
-
     def _checked_folds(self) -> int:
-        n_folds, settings = _whole(self._document["n_folds"], "n_folds", 0), self._settings
+        n_folds, settings = whole(self._document["n_folds"], "n_folds", 0), self._settings
         allowed = {0} if settings.recipe == "paper" else {settings.n_folds(0), settings.n_folds(FEW_ROWS)}
         require(n_folds in allowed, f"there are {n_folds} folds")
         return n_folds
@@ -184,8 +182,8 @@ class _Reader:
     def _shares(self) -> tuple[IndexArray, FloatArray, FloatArray]:
         """Return which fold each network left out, how much it counts, and how much beside those of its fold."""
         n = len(self._kinds)
-        folds = self._integers("member_folds", (n,), ALL_ROWS, max(self._n_folds - 1, 0))
-        weights, in_fold = self._floats("member_weights", (n,)), self._floats("fold_weights", (n,))
+        folds = self._tensors.integers("member_folds", (n,), ALL_ROWS, max(self._n_folds - 1, 0))
+        weights, in_fold = self._tensors.floats("member_weights", (n,)), self._tensors.floats("fold_weights", (n,))
         fine = (weights >= 0).all() and abs(weights.sum() - 1.0) <= ROUNDING
         require(bool(fine), "the networks' weights do not sum to one")
         used = folds[in_fold > 0]
@@ -193,53 +191,18 @@ class _Reader:
         require(bool(fine), "a fold has no network")
         return folds, weights, in_fold
 
-    def _take(self, name: str, dtype: torch.dtype, shape: tuple[int | None, ...]) -> Any:
-        tensor = self._tensors.pop(name)
-        alike = tensor.ndim == len(shape) and all(
-            want in (None, got) for got, want in zip(tensor.shape, shape, strict=True)
-        )
-        require(tensor.dtype == dtype and alike, f"{name} is {tensor.dtype} of shape {tuple(tensor.shape)}")
-        return tensor.numpy()
-
-    def _floats(self, name: str, shape: tuple[int | None, ...]) -> FloatArray:
-        array: FloatArray = self._take(name, torch.float64, shape)
-        require(bool(np.isfinite(array).all()), f"{name} is not finite")
-        return array
-
-    def _integers(self, name: str, shape: tuple[int | None, ...], least: int, most: int) -> IndexArray:
-        array: IndexArray = self._take(name, torch.int64, shape)
-        require(bool(((array >= least) & (array <= most)).all()), f"{name} is out of range")
-        return array
-
     def _task_matrix(self, matrix: FloatArray, name: str) -> FloatArray:
         """Refuse a matrix that is not symmetric, unless plain gradients made it."""
-        return matrix if self._settings.step2 == "plain" else _refuse_asymmetric(matrix, name)
-
-    def _semidefinite(self, name: str) -> FloatArray:
-        matrix = _refuse_asymmetric(self._floats(name, (self._n, self._n)), name)
-        values = np.linalg.eigvalsh(matrix)
-        below = values[0] < -ROUNDING * max(values[-1], np.finfo(float).tiny)
-        require(not below and bool((np.diag(matrix) >= 0).all()), f"{name} is not positive semidefinite")
-        return matrix
-
-    def _task_graph(self) -> FloatArray:
-        matrix = _refuse_asymmetric(self._floats("task_graph", (self._n, self._n)), "task_graph")
-        require(not np.diag(matrix).any(), "task_graph has a diagonal")
-        return matrix
-
-    def _scaler(self, name: str, shape: tuple[int, ...]) -> Scaler:
-        mean, scale = self._floats(f"{name}.mean", shape), self._floats(f"{name}.scale", shape)
-        require(bool((scale > 0).all()), f"{name}.scale is not positive")
-        return Scaler(mean, scale)
+        return matrix if self._settings.step2 == "plain" else refuse_asymmetric(matrix, name)
 
     def _target(self) -> Target:
         classes = self._document["classes"]
         require((classes is not None) == (self._task == "classification"), "classes and estimator do not agree")
         if classes is None:
-            logarithm = _truth(self._document["logarithm"], "logarithm")
+            logarithm = truth(self._document["logarithm"], "logarithm")
             chosen = self._settings.target_scale
             require(chosen == "auto" or logarithm == (chosen == "log"), "logarithm and target_scale do not agree")
-            return NumberTarget(self._scaler("target", ()), self._settings.loss, logarithm)
+            return NumberTarget(self._tensors.scaler("target", ()), self._settings.loss, logarithm)
         return ClassTarget(classes_in(classes))
 
     def _column_names(self) -> tuple[str, ...] | None:
@@ -264,7 +227,7 @@ class _Reader:
         names = self._document["history_columns"]
         require(isinstance(names, list) and len(set(names)) == len(names), "a column of the history stands twice")
         require({text(name, "a column of the history") for name in names} >= HISTORY, "the history lacks a column")
-        table = pd.DataFrame(self._take("history", torch.float64, (None, len(names))), columns=names)
+        table = pd.DataFrame(self._tensors.take("history", torch.float64, (None, len(names))), columns=names)
         require(1 <= len(table) <= self._settings.n_epochs, f"the history has {len(table)} epochs")
         known = table.drop(columns=list(UNKNOWN_IN_HISTORY)).to_numpy()
         require(bool(np.isfinite(known).all()) and not np.isinf(table.to_numpy()).any(), "the history is not finite")
@@ -276,19 +239,19 @@ class _Reader:
 
     def _out_of_fold(self, target: Target) -> OutOfFold:
         row_ids = ids_in(self._document["row_ids"], self._tensors.pop("row_ids").numpy())
-        number = isinstance(target, NumberTarget)
-        shape = (len(row_ids),) if number else (len(row_ids), target.n_outputs)
-        prediction = self._take("out_of_fold", torch.float64, shape)
+        numeric = isinstance(target, NumberTarget)
+        shape = (len(row_ids),) if numeric else (len(row_ids), target.n_outputs)
+        prediction = self._tensors.take("out_of_fold", torch.float64, shape)
         require(not np.isinf(prediction).any(), "out_of_fold is not finite")
-        likely = number or not ((prediction < 0) | (prediction > 1)).any()
+        likely = numeric or not ((prediction < 0) | (prediction > 1)).any()
         require(likely, "out_of_fold holds probabilities outside 0 to 1")
-        fold = self._integers("out_of_fold.fold", (len(row_ids),), ALL_ROWS, max(self._n_folds - 1, ALL_ROWS))
-        known = np.isfinite(prediction if number else prediction.sum(axis=1))
+        fold = self._tensors.integers("out_of_fold.fold", (len(row_ids),), ALL_ROWS, max(self._n_folds - 1, ALL_ROWS))
+        known = np.isfinite(prediction if numeric else prediction.sum(axis=1))
         require(np.array_equal(known, fold != ALL_ROWS), "out_of_fold has predictions without a fold")
         errors = self._document["errors"]
         require(keys(errors) == ERRORS[self._task], "the out-of-bag errors have other names")
         checked = {
-            name: np.nan if value is None else _number(value, name, least=0.0, most=1.0 if "accuracy" in name else None)
+            name: np.nan if value is None else number(value, name, least=0.0, most=1.0 if "accuracy" in name else None)
             for name, value in errors.items()
         }
         return OutOfFold(row_ids, prediction, fold, checked)
@@ -296,42 +259,42 @@ class _Reader:
     def _calibration(self) -> Calibration | None:
         if self._task == "classification" or "calibration.fold" not in self._tensors:
             return None
-        fold = self._integers("calibration.fold", (None,), 0, max(self._n_folds - 1, 0))
-        residual = self._floats("calibration.residual", fold.shape)
-        weight = self._floats("calibration.weight", fold.shape)
+        fold = self._tensors.integers("calibration.fold", (None,), 0, max(self._n_folds - 1, 0))
+        residual = self._tensors.floats("calibration.residual", fold.shape)
+        weight = self._tensors.floats("calibration.weight", fold.shape)
         fine = len(fold) > 0 and (residual >= 0).all() and (weight > 0).all()
         require(bool(fine), "the errors that intervals are made of are out of range")
-        least, most = self._take("calibration.limits", torch.float64, (2,))
+        least, most = self._tensors.take("calibration.limits", torch.float64, (2,))
         require((least, most) in LIMITS, "the target's limits are none that a target has")
         model = self._spread()
-        spread = np.ones(len(fold)) if model is None else self._floats("calibration.spread", fold.shape)
+        spread = np.ones(len(fold)) if model is None else self._tensors.floats("calibration.spread", fold.shape)
         require(bool((np.abs(np.log(np.maximum(spread, 1e-300))) <= WIDEST).all()), "the spread is out of range")
         return Calibration(fold, residual, weight, spread, model, (float(least), float(most)))
 
     def _reference(self) -> Reference | None:
         if "reference.distances" not in self._tensors:
             return None
-        distances = self._floats("reference.distances", (N_QUANTILES,))
+        distances = self._tensors.floats("reference.distances", (N_QUANTILES,))
         fine = (distances >= 0).all() and (np.diff(distances) >= 0).all()
         require(bool(fine), "the distances of training rows are not in order")
         if self._task == "classification":
             return Reference(distances, None)
-        least, most = map(float, self._floats("reference.target_range", (2,)))
+        least, most = map(float, self._tensors.floats("reference.target_range", (2,)))
         require(least <= most, "the range of the target is empty")
         return Reference(distances, (least, most))
 
     def _spread(self) -> Spread | None:
         if "spread.slopes" not in self._tensors:
             return None
-        scaler = self._scaler("spread.scaler", (1 + self._n,))
-        slopes = self._floats("spread.slopes", (max(self._n_folds, 1), 3 + 2 * self._n))
-        bounds = self._floats("spread.bounds", (max(self._n_folds, 1), 2))
+        scaler = self._tensors.scaler("spread.scaler", (1 + self._n,))
+        slopes = self._tensors.floats("spread.slopes", (max(self._n_folds, 1), 3 + 2 * self._n))
+        bounds = self._tensors.floats("spread.bounds", (max(self._n_folds, 1), 2))
         fine = (np.abs(slopes) <= LARGEST).all() and (np.abs(bounds) <= WIDEST).all()
         require(bool(fine and (bounds[:, 0] <= bounds[:, 1]).all()), "the spread is out of range")
         return Spread(scaler, slopes, bounds)
 
     def _folds(self, n_training: int) -> tuple[IndexArray, ...]:
-        folds = tuple(self._integers(f"folds.{i}", (None,), 0, n_training - 1) for i in range(self._n_folds))
+        folds = tuple(self._tensors.integers(f"folds.{i}", (None,), 0, n_training - 1) for i in range(self._n_folds))
         rows = np.concatenate([*folds, np.empty(0, dtype=np.int64)])
         rising = all((np.diff(fold) > 0).all() for fold in folds)
         require(rising and len(np.unique(rows)) == len(rows), "a row is left out twice")
@@ -394,23 +357,17 @@ def _parameters_in(kind: type[BasePNN], parameters: Any, own_network: bool) -> d
     require(keys(parameters) == expected, "the parameters are not those of the estimator")
     settings_of(parameters, kind._task, own_network=own_network)
     _refuse_odd_device(parameters["device"])
-    _truth(parameters["warm_start"], "warm_start")
+    truth(parameters["warm_start"], "warm_start")
     for name, least, most in (("n_jobs", -(2**31), 2**31), ("random_state", 0, 2**32 - 1)):
         if parameters[name] is not None:
-            _whole(parameters[name], name, least, most)
+            whole(parameters[name], name, least, most)
     if not isinstance(parameters["verbose"], bool):
-        _whole(parameters["verbose"], "verbose", 0)
+        whole(parameters["verbose"], "verbose", 0)
     return dict(parameters)
 
 
 def _refuse_odd_device(name: str) -> None:
     require(torch.device("cpu" if name == "auto" else name).type != "meta", "the device holds no numbers")
-
-
-def _refuse_asymmetric(matrix: FloatArray, name: str) -> FloatArray:
-    off = float(np.abs(matrix - matrix.T).max())
-    require(off <= ROUNDING * float(np.abs(matrix).max()), f"{name} is not symmetric")
-    return matrix
 
 
 def _refuse_unlike_means(fitted: Fitted) -> None:
@@ -430,26 +387,3 @@ def _refuse_wild_predictions(fitted: Fitted) -> None:
         output = fitted.mean_output(np.stack([mean, mean + scale, mean - scale]))
         require(output.shape == (3, fitted.target.n_outputs), f"the networks' output has shape {output.shape}")
         require(bool(np.isfinite(fitted.target.meaning(output)).all()), "its predictions are not finite")
-
-
-def _truth(value: Any, name: str) -> bool:
-    require(isinstance(value, bool), f"{name} is neither true nor false")
-    return bool(value)
-
-
-def _hash(value: Any) -> str:
-    require(re.fullmatch("[0-9a-f]{64}", text(value, "rows_hash")) is not None, "rows_hash is no hash")
-    return str(value)
-
-
-def _whole(value: Any, name: str, least: int, most: int = 2**53) -> int:
-    require(type(value) is int and least <= value <= most, f"{name} is not a whole number in its range")
-    return int(value)
-
-
-def _number(
-    value: Any, name: str, *, least: float = -math.inf, above: float = -math.inf, most: float | None = None
-) -> float:
-    require(type(value) in (int, float) and abs(value) < 1e300, f"{name} is no number")
-    require(value >= least and value > above and (most is None or value <= most), f"{name} is out of range")
-    return float(value)

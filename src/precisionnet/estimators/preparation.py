@@ -47,7 +47,7 @@ from precisionnet.linalg import LARGEST
 from precisionnet.nn.sparse_shift import SparseShift
 from precisionnet.parameters import BY_NAME, Settings
 from precisionnet.precision import sample_covariance
-from precisionnet.preprocessing.table_columns import needs_encoder
+from precisionnet.preprocessing.column_kinds import needs_encoder
 from precisionnet.preprocessing.table_encoder import TableEncoder, encoder_for
 from precisionnet.sparse_matrices import Matrix, Support
 from precisionnet.types import BoolArray, FloatArray, IndexArray, TaskName

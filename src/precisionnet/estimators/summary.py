@@ -14,7 +14,7 @@ import pandas as pd
 
 from precisionnet.errors import ModelFileError, printable
 from precisionnet.estimators.columns import ColumnBlocks
-from precisionnet.estimators.labels import classes_in, keys, require, text
+from precisionnet.estimators.document_fields import classes_in, keys, require, text
 from precisionnet.estimators.model_file import AGAIN, detail, read_arrays, read_file
 from precisionnet.parameters import Settings, settings_of
 from precisionnet.preprocessing.table_nodes import node_columns, read_columns, signed_columns

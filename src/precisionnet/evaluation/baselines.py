@@ -44,7 +44,7 @@ from precisionnet.evaluation.protocol import FitData, target_of
 from precisionnet.evaluation.rivals import FITS as RIVAL_FITS
 from precisionnet.evaluation.tuning import Parameters, search_grid
 from precisionnet.preprocessing import TableEncoder
-from precisionnet.preprocessing.table_columns import columns_of_labels
+from precisionnet.preprocessing.column_kinds import columns_of_labels
 from precisionnet.types import TaskName
 
 LARGEST_GP = 3000

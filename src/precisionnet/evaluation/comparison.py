@@ -56,7 +56,7 @@ from precisionnet.evaluation.protocol import (
 from precisionnet.evaluation.rivals import able
 from precisionnet.evaluation.tuning import NO_OPTUNA, RUNGS, Candidate, Parameters, Tuning, search
 from precisionnet.parameters import settled
-from precisionnet.preprocessing.table_columns import is_label_column
+from precisionnet.preprocessing.column_kinds import is_label_column
 from precisionnet.runner.jobs import Experiment, Finished, Job, Row
 from precisionnet.runner.run import Event, run_experiment
 from precisionnet.types import TaskName

@@ -15,7 +15,7 @@ from precisionnet.evaluation.methods import METHODS
 from precisionnet.evaluation.protocol import FitData, target_of
 from precisionnet.evaluation.tuning import Parameters
 from precisionnet.joint import GlassoCache
-from precisionnet.preprocessing.table_columns import columns_of_labels
+from precisionnet.preprocessing.column_kinds import columns_of_labels
 
 GLASSO_CACHE = GlassoCache()
 """One per process: candidates and methods on the same training rows start from the same few graphical lassos."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from precisionnet.arguments import check_count
 from precisionnet.datasets import Dataset, Split
 from precisionnet.errors import InputError, some
-from precisionnet.preprocessing.table_columns import columns_of_labels
+from precisionnet.preprocessing.column_kinds import columns_of_labels
 from precisionnet.types import IndexArray, TaskName
 
 FRACTIONS = (0.6, 0.2, 0.2)

@@ -1,4 +1,4 @@
-r"""How two groups' partial correlations differ, edge by edge and node by node, each with its standard error.
+r"""How two groups' graphs differ, edge by edge and node by node: partial correlations with errors, and task graphs.
 
 For one labelling of standardised rows z, in each group,
 
@@ -31,6 +31,11 @@ relabellings, and r is shrunk. Shrinking finds two to three times as many plante
 group), but a shrunk r is partly a marginal correlation: tests of the whole stay valid, differences are too small, and
 an edge may differ because its neighbours do. Above, the plain inverse finds somewhat fewer edges (17 where shrinking
 finds 23, at 10 N people) and says what it means.
+
+Task graphs are those of networks fitted to each group's rows and target, anew for every labelling: two networks a
+group, the same first weights and the same number of epochs for all. The target is freed of the labels' means and of
+covariates, as the columns are, so that groups of different age do not differ for that alone. There is no formula for
+the standard error of a task graph's edge: differences are studentised over labellings.
 """
 
 from __future__ import annotations
@@ -51,6 +56,10 @@ COMMON_LEVEL = 0.05
 """p-value at which a pair is an edge of the common graph."""
 LARGEST_BLOCK = 2**15
 """Influences of pairs that are held at once where people have several rows: what a processor holds close by."""
+MEMBERS = 2
+"""Networks of a task graph's fit, one with each readout."""
+FEWEST_PEOPLE = 40
+"""People of a group that networks are fitted to."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,7 @@ Contrast = Callable[[BoolArray], Differences]
 
 @dataclass(frozen=True)
 class PartialCorrelations:
-    """The contrast of the module's text: call it with a labelling."""
+    """The contrast of partial correlations: call it with a labelling."""
 
     rows: FloatArray
     """z, rows of both groups."""
@@ -108,6 +117,37 @@ class PartialCorrelations:
         here = here[np.argsort(self.person[here], kind="stable")]
         begins = np.flatnonzero(np.diff(self.person[here], prepend=-1))
         return _Side.of(self.rows[here], self.share, None if len(begins) == len(here) else begins)
+
+
+@dataclass(frozen=True)
+class TaskGraphs:
+    """Differences of task graphs between the groups of a labelling, in the target's units."""
+
+    X: FloatArray
+    y: FloatArray
+    person: IndexArray
+    seed: int
+
+    def __call__(self, in_b: BoolArray) -> Differences:
+        """First group minus second group."""
+        (nodes_a, edges_a), (nodes_b, edges_b) = (self.effects(rows) for rows in (~in_b, in_b))
+        return Differences(
+            edges=(edges_a - edges_b)[pairs_of(len(edges_a))],
+            nodes=np.abs(nodes_a) - np.abs(nodes_b),
+            total=float(np.linalg.norm(nodes_a) - np.linalg.norm(nodes_b)),
+        )
+
+    def effects(self, rows: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Return the task's nodes and edges in these rows."""
+        from precisionnet.estimators import PNNRegressor  # with torch, which partial correlations do not need
+
+        network = PNNRegressor(n_members=MEMBERS, random_state=self.seed)
+        run = network.start_training(self.X[rows], self.y[rows], groups=self.person[rows], keep="last")
+        with run.threads():
+            while not run.done:
+                run.advance()
+            fitted = run.finish()
+        return fitted.task_nodes, fitted.task_graph
 
 
 def partial_correlations(correlation: FloatArray, share: float) -> FloatArray:

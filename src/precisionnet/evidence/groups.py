@@ -34,7 +34,13 @@ from sklearn.utils import check_random_state
 from precisionnet.errors import InputError
 from precisionnet.evidence.covariates import covariate_columns, standard_rows
 from precisionnet.evidence.design import Design, checked_rows, design_of, refuse_other_order
-from precisionnet.evidence.differences import PartialCorrelations, partial_correlations, shrinkage_share
+from precisionnet.evidence.differences import (
+    FEWEST_PEOPLE,
+    PartialCorrelations,
+    TaskGraphs,
+    partial_correlations,
+    shrinkage_share,
+)
 from precisionnet.evidence.pairs import pair_frame, pairs_of, q_values
 from precisionnet.evidence.permutation_tests import PairResult
 from precisionnet.evidence.permutations import check_counts
@@ -245,8 +251,6 @@ def _compared_tasks(
     rng: np.random.Generator,
 ) -> GraphComparison:
     """Compare task graphs; networks are fitted to both groups for every relabelling."""
-    from precisionnet.evidence.task_differences import FEWEST_PEOPLE, TaskGraphs  # torch is for tasks only
-
     if min(design.n_people) < FEWEST_PEOPLE:
         raise InputError(
             f"A group has {min(design.n_people)} people, and a task graph needs at least {FEWEST_PEOPLE} in each: "

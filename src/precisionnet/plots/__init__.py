@@ -6,17 +6,11 @@ needed. Draw inside ``styled()``, write with ``to_file`` or ``to_svg``. ``ModelP
 
 from precisionnet.plots.brain import brain_map, brain_measures
 from precisionnet.plots.comparison import differences, repeats
+from precisionnet.plots.eigenvalues import frequency_responses, spectrum
 from precisionnet.plots.evidence import evidence_graph, node_bars
 from precisionnet.plots.fit import calibration_figure, effect_bars, error_by_target, score_intervals
 from precisionnet.plots.gap import gap_against_age, gap_regions
-from precisionnet.plots.graph import (
-    clustered_order,
-    edge_graph,
-    frequency_responses,
-    heat_map,
-    sparsity_curve_figure,
-    spectrum,
-)
+from precisionnet.plots.graph import clustered_order, edge_graph, heat_map, sparsity_curve_figure
 from precisionnet.plots.model_plots import ModelPlots
 from precisionnet.plots.outcome import confusion, predicted_against_true, roc, training_curves
 from precisionnet.plots.style import styled, to_file, to_files, to_svg

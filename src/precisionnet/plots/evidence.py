@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,8 @@ from precisionnet.plots.style import (
 )
 from precisionnet.types import FloatArray, IndexArray
 
+SURE = 0.05
+"""Largest q-value of what is shown as beyond chance."""
 UNSURE_DRAWN = 25
 SIGNS = ("beyond chance, positive", "beyond chance, negative")
 BARS = 25
@@ -210,6 +213,33 @@ def draw_node_bars(
             axes.plot([], [], color=color, linewidth=6, label=text)
     if axes.get_legend_handles_labels()[0]:
         legend_below(axes, 3, inside="lower right", fontsize=9)
+
+
+def evidence_frame(evidence: Any, part: str, needed: tuple[str, ...]) -> pd.DataFrame:
+    """Return the table of edges or nodes in what an evidence function returned, or the data frame itself."""
+    found = getattr(evidence, part, evidence)
+    if not isinstance(found, pd.DataFrame) or not set(needed) <= set(found.columns):
+        raise InputError(
+            "evidence must be what an evidence function returned, or a data frame with the columns "
+            f"{', '.join(needed)}."
+        )
+    return found
+
+
+def sure_edges(edges: pd.DataFrame, evidence: Any) -> Any:
+    """Return which edges are beyond chance, whichever end the evidence names first."""
+    judged = evidence_frame(evidence, "edges", ("source", "target", "q_value"))
+    pairs = zip(judged["source"], judged["target"], judged["q_value"] <= SURE, strict=True)
+    sure = {frozenset((a, b)) for a, b, believed in pairs if believed}
+    return [frozenset(pair) in sure for pair in zip(edges["source"], edges["target"], strict=True)]
+
+
+def sure_nodes(evidence: Any) -> dict[str, bool]:
+    """Return which columns are beyond chance; q-values by name will do, too."""
+    if isinstance(evidence, Mapping):
+        return {str(name): bool(q <= SURE) for name, q in evidence.items()}
+    nodes = evidence_frame(evidence, "nodes", ("node", "q_value"))
+    return dict(zip(nodes["node"].astype(str), (nodes["q_value"] <= SURE).tolist(), strict=True))
 
 
 def _order(edges: pd.DataFrame, places: dict[str, int], value: str) -> IndexArray:

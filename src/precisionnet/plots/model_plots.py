@@ -21,7 +21,15 @@ from precisionnet.estimators.sparsity import SparsityCurve
 from precisionnet.plots.brain import SIZE as BRAIN_SIZE
 from precisionnet.plots.brain import draw_brain, regions_of
 from precisionnet.plots.circle import SIDE
-from precisionnet.plots.evidence import bars_height, draw_evidence_graph, draw_node_bars
+from precisionnet.plots.evidence import (
+    SURE,
+    bars_height,
+    draw_evidence_graph,
+    draw_node_bars,
+    evidence_frame,
+    sure_edges,
+    sure_nodes,
+)
 from precisionnet.plots.graph import (
     EDGES_DRAWN,
     draw_edges,
@@ -35,8 +43,6 @@ from precisionnet.plots.graph import (
 from precisionnet.plots.outcome import confusion_side, draw_confusion, draw_metric, draw_predicted
 from precisionnet.plots.style import names_stay_names, styled
 
-LEVEL = 0.05
-"""Largest q-value of what is shown as sure."""
 Rest = ParamSpec("Rest")
 
 
@@ -111,7 +117,7 @@ class ModelPlots:
         if evidence is not None:
             names = np.array(graph.names, dtype=object)
             edges = pd.DataFrame({"source": names[graph.first], "target": names[graph.second], "value": graph.value})
-            judged = edges.assign(sure=_sure_edges(edges, evidence))
+            judged = edges.assign(sure=sure_edges(edges, evidence))
         ax = _axes(ax, SIDE, SIDE)
         if judged is None:
             draw_edges(ax, graph, most)
@@ -162,8 +168,10 @@ class ModelPlots:
         effects = self._effects()
         unit = unit_of(self.model)
         if evidence is not None:
-            nodes = _frame(evidence, "nodes", ("node", "importance", "importance_low", "importance_high", "q_value"))
-            nodes = nodes.assign(sure=nodes["q_value"] <= LEVEL)
+            nodes = evidence_frame(
+                evidence, "nodes", ("node", "importance", "importance_low", "importance_high", "q_value")
+            )
+            nodes = nodes.assign(sure=nodes["q_value"] <= SURE)
             ax = _axes(ax, 7.6, bars_height(len(nodes)))
             label = f"importance, 95 % interval, {unit}"
             draw_node_bars(ax, nodes, value="importance", low="importance_low", high="importance_high", label=label)
@@ -220,7 +228,7 @@ class ModelPlots:
             The axes; under them is a colour bar.
         """
         check_count("edges", edges, 0)
-        sure = None if evidence is None else _sure_nodes(evidence)
+        sure = None if evidence is None else sure_nodes(evidence)
         signed = None
         if values is None and not hasattr(type(self.model), "task_nodes_"):
             values = dict.fromkeys(column_names(self.model), np.nan)
@@ -378,32 +386,6 @@ def _axes(ax: Axes | None, width: float, height: float) -> Axes:
     from matplotlib import pyplot as plt
 
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
-
-
-def _frame(evidence: Any, part: str, needed: tuple[str, ...]) -> pd.DataFrame:
-    """Return the table of edges or nodes in what an evidence function returned, or the data frame itself."""
-    found = getattr(evidence, part, evidence)
-    if not isinstance(found, pd.DataFrame) or not set(needed) <= set(found.columns):
-        raise InputError(
-            "evidence must be what an evidence function returned, or a data frame with the columns "
-            f"{', '.join(needed)}."
-        )
-    return found
-
-
-def _sure_edges(edges: pd.DataFrame, evidence: Any) -> Any:
-    """Return which edges are beyond chance, whichever end the evidence names first."""
-    judged = _frame(evidence, "edges", ("source", "target", "q_value"))
-    pairs = zip(judged["source"], judged["target"], judged["q_value"] <= LEVEL, strict=True)
-    sure = {frozenset((a, b)) for a, b, believed in pairs if believed}
-    return [frozenset(pair) in sure for pair in zip(edges["source"], edges["target"], strict=True)]
-
-
-def _sure_nodes(evidence: Any) -> dict[str, bool]:
-    if isinstance(evidence, Mapping):
-        return {str(name): bool(q <= LEVEL) for name, q in evidence.items()}
-    nodes = _frame(evidence, "nodes", ("node", "q_value"))
-    return dict(zip(nodes["node"].astype(str), (nodes["q_value"] <= LEVEL).tolist(), strict=True))
 
 
 def _among_regions(

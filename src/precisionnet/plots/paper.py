@@ -1,4 +1,4 @@
-"""The paper's own figures: Figure 2 over sparsity levels, and Theorem 1 on logarithmic axes."""
+"""Figures of the paper's experiments: Figure 2 over sparsity levels, Theorem 1 on logarithmic axes, convergence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
 
 from precisionnet.plots.comparison import look
 from precisionnet.plots.style import INK, MAIN, MUTED, SECOND, new_figure
@@ -21,6 +21,9 @@ SPREAD = 16.0
 
 FLAT = 3.0
 """The least range of a logarithmic axis of errors, as a factor."""
+
+VARIANT_LINES = {"listing": (SECOND, "--"), "exact": (INK, "-."), "monotone": (MAIN, "-")}
+"""Colour and line of each variant; another one is grey."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,52 @@ def _plain_ticks(axes: Axes, levels: FloatArray) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=subs))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter("{x:g}")
+
+
+@dataclass(frozen=True)
+class Curves:
+    """One measure over epochs."""
+
+    label: str
+    """What the axis says."""
+    lines: Mapping[str, Sequence[FloatArray]]
+    """By variant, one array per repeat; the first value is that of the start."""
+
+
+def curves_panel(curves: Curves) -> Figure:
+    """Draw one measure of one table; the axis is logarithmic."""
+    figure, (axes,) = new_figure(4.9, 3.7)
+    draw_curves(axes, curves)
+    return figure
+
+
+def curves_figure(tables: Mapping[str, Sequence[Curves]]) -> Figure:
+    """Draw all tables, one in a row, the measures side by side."""
+    columns = max(len(found) for found in tables.values())
+    figure = Figure(figsize=(4.9 * columns, 3.5 * len(tables)), layout="constrained")
+    for i, (title, found) in enumerate(tables.items()):
+        for j, curves in enumerate(found):
+            axes = figure.add_subplot(len(tables), columns, i * columns + j + 1)
+            axes.set_title(title)
+            draw_curves(axes, curves)
+    return figure
+
+
+def draw_curves(axes: Axes, curves: Curves) -> None:
+    """Draw the lines; what is not above zero has no place on the axis and is left out."""
+    axes.set(xlabel="epoch", ylabel=curves.label, yscale="log")
+    for variant, lines in curves.lines.items():
+        color, line = VARIANT_LINES.get(variant, (MUTED, ":"))
+        for number, values in enumerate(lines):
+            shown = np.where(values > 0, values, np.nan)
+            axes.plot(
+                np.arange(len(values)), shown, color=color, linestyle=line, linewidth=1.6,
+                alpha=1.0 if number == 0 else 0.45, label=variant if number == 0 else None,
+            )  # fmt: skip
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=9)
 
 
 def _spaced() -> ConstrainedLayoutEngine:

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from precisionnet.arguments import check_number
 from precisionnet.errors import InputError, did_you_mean, shown, some
 from precisionnet.preprocessing.checks import forget
-from precisionnet.preprocessing.table_columns import INDICATOR_SHARE, EncodedColumn, are_plain, fit_columns
+from precisionnet.preprocessing.column_kinds import INDICATOR_SHARE, are_plain
+from precisionnet.preprocessing.table_columns import EncodedColumn, fit_columns
 from precisionnet.preprocessing.table_nodes import read_columns
 from precisionnet.types import FloatArray
 

@@ -11,7 +11,7 @@ import pandas as pd
 from precisionnet import plots
 from precisionnet.evaluation.statistics import failed
 from precisionnet.paper.convergence_rows import NAMES, VARIANTS, by_table, convergence_frame
-from precisionnet.plots.convergence import Curves, curves_figure, curves_panel
+from precisionnet.plots.paper import Curves, curves_figure, curves_panel
 from precisionnet.report.page import NONE, PageParts, TextTable, plus_minus
 from precisionnet.runner.jobs import Row
 

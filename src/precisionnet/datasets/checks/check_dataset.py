@@ -25,7 +25,7 @@ from precisionnet.datasets.dataset import Dataset
 from precisionnet.datasets.neuro.regions import parse_region
 from precisionnet.datasets.validation import MIN_ROWS
 from precisionnet.errors import shown, some
-from precisionnet.preprocessing.table_columns import columns_of_labels, is_label_column
+from precisionnet.preprocessing.column_kinds import columns_of_labels, is_label_column
 from precisionnet.types import TaskName
 
 FEWEST_PEOPLE = 3

@@ -8,7 +8,7 @@ import pandas as pd
 
 from precisionnet.datasets.checks.finding import Finding, and_list, column_list, counted, drop_options
 from precisionnet.errors import InputError, shown
-from precisionnet.preprocessing.table_columns import needs_encoder, texts
+from precisionnet.preprocessing.column_kinds import needs_encoder, texts
 
 DISGUISED = 0.98
 """Share of the target's variance, or of the errors of guessing its classes, that a column's levels take away."""

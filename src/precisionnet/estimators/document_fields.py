@@ -1,8 +1,12 @@
-"""Class labels and row ids in a model's document, and back: text, numbers, times and tuples of these, never objects."""
+"""Fields of a model's document, each checked when it is read. No torch here.
+
+Class labels and row ids go out and come back: text, numbers, times and tuples of these, never objects.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -113,3 +117,30 @@ def text(value: Any, name: str) -> str:
     """Return text, and refuse anything else."""
     require(isinstance(value, str), f"{name} is no text")
     return str(value)
+
+
+def truth(value: Any, name: str) -> bool:
+    """Return true or false, and refuse anything else."""
+    require(isinstance(value, bool), f"{name} is neither true nor false")
+    return bool(value)
+
+
+def hash_text(value: Any) -> str:
+    """Return the hash of rows as text."""
+    require(re.fullmatch("[0-9a-f]{64}", text(value, "rows_hash")) is not None, "rows_hash is no hash")
+    return str(value)
+
+
+def whole(value: Any, name: str, least: int, most: int = 2**53) -> int:
+    """Return a whole number in its range."""
+    require(type(value) is int and least <= value <= most, f"{name} is not a whole number in its range")
+    return int(value)
+
+
+def number(
+    value: Any, name: str, *, least: float = -math.inf, above: float = -math.inf, most: float | None = None
+) -> float:
+    """Return a number in its range."""
+    require(type(value) in (int, float) and abs(value) < 1e300, f"{name} is no number")
+    require(value >= least and value > above and (most is None or value <= most), f"{name} is out of range")
+    return float(value)
