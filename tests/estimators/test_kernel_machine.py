@@ -16,6 +16,7 @@ from precisionnet.errors import InputError
 from precisionnet.estimators.kernel_machine import Choice, _chosen, _network, _Rows, _solved, extended
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.targets import ClassTarget, NumberTarget
+from precisionnet.nn.lipschitz import _readout_norm
 from precisionnet.nn.readout import KernelReadout, matern
 
 IDENTITY = NumberTarget(Scaler(np.zeros(()), np.ones(())), "absolute")
@@ -178,3 +179,13 @@ def test_later_rows_of_classes_keep_the_factor():
     assert float(both.readout.factor) == 4.0
     assert len(both.readout.anchors) == 60
     assert np.abs(said(both, x) - said(network, x)).max() < 4.0
+
+
+def test_what_reads_node_features_moves_no_further_than_its_norm_says():
+    rng = np.random.default_rng(0)
+    readout = _solved(rows(), np.array([1.0, 0.3, 2.0]), CHOICE).readout
+    for distance in (1e-4, 0.1, 1.0, 10.0):
+        x = torch.from_numpy(rng.normal(size=(200, 3, 1)))
+        step = torch.from_numpy(distance * rng.normal(size=(200, 3, 1)))
+        moved = (readout(x + step) - readout(x)).norm(dim=1)
+        assert (moved <= _readout_norm(readout, x) * step.flatten(1).norm(dim=1) * (1 + 1e-9)).all()

@@ -5,7 +5,7 @@ import pytest
 
 from precisionnet import PNNRegressor, load
 from precisionnet.errors import InputError
-from precisionnet.estimators.explanation import _mean_gradients
+from precisionnet.estimators.explanation import mean_gradients
 
 SHORT = {"max_epochs": 5, "n_members": 4, "random_state": 0}
 
@@ -57,7 +57,7 @@ def test_slopes_are_those_of_the_prediction(fitted):
     X, _, model = fitted
     scaler = model.fitted.scaler
     x = scaler.transform(X[:6])
-    (_, slopes), *_ = _mean_gradients(model.fitted, x)
+    (_, slopes), *_ = mean_gradients(model.fitted, x)
     step = 1e-6
     for column in range(X.shape[1]):
         ahead, behind = x.copy(), x.copy()

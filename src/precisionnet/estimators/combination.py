@@ -93,8 +93,8 @@ def kind_weights(outputs: FloatArray, y: Tensor, weight: FloatArray, loss: Loss)
     kept = np.arange(n_kinds)
     with limited_threads(1):  # in a worker, too
         found = _lowest_loss(known, y, counts, loss)
-        if (found < LEAST_WEIGHT).any():
-            kept = np.flatnonzero(found >= LEAST_WEIGHT)
+        while (found < LEAST_WEIGHT).any():
+            kept = kept[found >= LEAST_WEIGHT]
             found = _lowest_loss(known[torch.from_numpy(kept)], y, counts, loss)
     shrunk = ROWS_PER_KIND * len(kept) / (ROWS_PER_KIND * len(kept) + float(weight.sum()))
     result: FloatArray = np.zeros(n_kinds)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from precisionnet.nn.network import FilterLayer, PrecisionNetwork
-from precisionnet.nn.readout import AverageReadout, FlattenReadout, MeanReadout
+from precisionnet.nn.readout import AverageReadout, FlattenReadout, KernelReadout, MeanReadout, matern
 from precisionnet.nn.spectral import frequency_response
 
 SLOPE_ONE = (nn.ReLU, nn.LeakyReLU, nn.Tanh, nn.Identity)
@@ -94,6 +94,9 @@ def _readout_norm(readout: nn.Module, x: Tensor) -> Tensor | float:
     _, n_nodes, n_features = x.shape
     if isinstance(readout, AverageReadout):
         return float((n_nodes * n_features / readout.n_outputs) ** -0.5)
+    if isinstance(readout, KernelReadout):  # in the kernel's space two points are at most sqrt(3) |z - z'| apart
+        squares = readout.coefficients @ matern(readout.anchors, readout.anchors) @ readout.coefficients.mT
+        return float((3.0 * squares.trace().clamp_min(0.0)).sqrt() * readout.scale.abs().max())
     if not isinstance(readout, MeanReadout | FlattenReadout):
         raise ValueError(f"The norm of {type(readout).__name__} is not known.")
     layers = [one.weight for one in readout.perceptron if isinstance(one, nn.Linear)]
