@@ -29,7 +29,7 @@ Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 ALL_ROWS = -1
 """In place of a fold, for a network that has left nothing out."""
 
-STEPS, PATIENCE = 300, 40
+STEPS, PATIENCE = 300, 30
 """Steps at most, and how many without a lower loss are the end."""
 MOST_ROWS = 20_000
 """Rows that weights are found on; of a longer table as many are taken, evenly spaced."""

@@ -49,7 +49,7 @@ NOISES = 0.001, 0.004, 0.015, 0.06, 0.25, 1.0
 """Variance of the noise beside that of the function."""
 FACTORS = 1.0, 2.0, 4.0, 8.0, 16.0
 """Of the probabilities of classes."""
-TUNED_ROWS, GRADIENT_ROWS, MEDIAN_ROWS = 400, 500, 300
+TUNED_ROWS, GRADIENT_ROWS, MEDIAN_ROWS = 300, 300, 300
 """Rows at most that choices are made with, gradients are taken at, and the median distance is of; evenly spaced."""
 
 
