@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from precisionnet import PNNClassifier, PNNRegressor, load
 from precisionnet.errors import InputError
+from precisionnet.estimators import kernel_machine
 from precisionnet.estimators.kernel_machine import Choice, _chosen, _network, _Rows, _solved, extended
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.targets import ClassTarget, NumberTarget
@@ -189,3 +190,53 @@ def test_what_reads_node_features_moves_no_further_than_its_norm_says():
         step = torch.from_numpy(distance * rng.normal(size=(200, 3, 1)))
         moved = (readout(x + step) - readout(x)).norm(dim=1)
         assert (moved <= _readout_norm(readout, x) * step.flatten(1).norm(dim=1) * (1 + 1e-9)).all()
+
+
+def test_columns_far_from_zero_are_as_good_as_others():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.sin(2 * X[:, 0])
+    settings = {"max_epochs": 1, "standardize": False, "random_state": 0}
+    assert np.isfinite(PNNRegressor(**settings).fit(X + [0.0, 1e8, 0.0], y).predict(X)).all()
+    x, far = torch.from_numpy(X), torch.tensor([0.0, 2.0**26, 0.0], dtype=torch.float64)
+    torch.testing.assert_close(matern(x + far, x + far), matern(x, x), rtol=0, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Column 'x2' is constant")
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_a_constant_column_sets_no_rows_apart(power, monkeypatch, tmp_path):
+    monkeypatch.setattr(kernel_machine, "POWERS", (power,))
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(60, 2)), np.full(60, 0.1)])
+    model = PNNRegressor(max_epochs=1, random_state=0).fit(X, np.sin(2 * X[:, 0]))
+    machines = [one.readout for one in model.fitted.networks if isinstance(one.readout, KernelReadout)]
+    assert machines
+    assert not any(one.scale[2] for one in machines)
+    model.save(tmp_path / "model")
+
+
+def test_a_row_of_next_to_no_weight_has_no_say():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.sin(2 * X[:, 0])
+    weight = np.ones(60)
+    weight[3], y[3] = 1e-200, 30.0
+    known = _Rows(X, y[:, None], weight)
+    whole, without = (_solved(one, np.ones(3), CHOICE) for one in (known, known.take(np.flatnonzero(weight == 1.0))))
+    assert float(whole.readout.noise.max()) < 1e100  # what a model's file may hold
+    np.testing.assert_allclose(said(whole, X), said(without, X), atol=0.2)
+
+
+def test_later_rows_of_other_weight_count_as_they_would_have():
+    known, later = rows(60), rows(30, seed=5)
+    network = _solved(replace(known, weight=np.full(60, 4.0)), np.ones(3), CHOICE)
+    both = extended(network, later.x, later.wanted[:, 0], np.full(30, 2.0), IDENTITY, 3000, unit=4.0)
+    noise = both.readout.noise.numpy()
+    np.testing.assert_allclose(noise[60:], 2.0 * noise[0])
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(100, 3)), rng.normal(size=(40, 3))
+    model = PNNRegressor(max_epochs=1, random_state=0).fit(X, np.sin(2 * X[:, 0]), np.full(100, 3.0))
+    assert "kernel" in model.kind_weights_
+    model.partial_fit(new, np.sin(2 * new[:, 0]))
+    noise = model.fitted.networks[-1].readout.noise.numpy()
+    np.testing.assert_allclose(noise[100:], 3.0 * noise[0])
