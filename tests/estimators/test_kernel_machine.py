@@ -13,8 +13,11 @@ from sklearn.gaussian_process.kernels import Matern
 
 from precisionnet import PNNClassifier, PNNRegressor, load
 from precisionnet.errors import InputError
-from precisionnet.estimators import kernel_machine
+from precisionnet.estimators import forecast, kernel_machine, out_of_fold
 from precisionnet.estimators.kernel_machine import Choice, _chosen, _network, _Rows, _solved, extended
+from precisionnet.estimators.model_document import to_document
+from precisionnet.estimators.model_reader import from_document
+from precisionnet.estimators.preparation import prepare
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.targets import ClassTarget, NumberTarget
 from precisionnet.nn.lipschitz import _readout_norm
@@ -240,3 +243,50 @@ def test_later_rows_of_other_weight_count_as_they_would_have():
     model.partial_fit(new, np.sin(2 * new[:, 0]))
     noise = model.fitted.networks[-1].readout.noise.numpy()
     np.testing.assert_allclose(noise[100:], 3.0 * noise[0])
+
+
+def test_a_file_with_a_machine_that_is_none_is_refused(curved):
+    model, _, _ = curved
+    name = f"network.{model.fitted.member_kinds.index('kernel')}.readout."
+    empty = {"anchors": (0, 5), "coefficients": (1, 0), "noise": (0,)}
+    for changes, reason in (
+        ({key: torch.zeros(shape, dtype=torch.float64) for key, shape in empty.items()}, "no rows"),
+        ({"scale": -torch.ones(5, dtype=torch.float64)}, "negative"),
+        ({"factor": torch.zeros((), dtype=torch.float64)}, "noise"),
+        ({"noise": torch.ones(10**6, dtype=torch.float64)}, "does not fit"),
+        ({"anchors": torch.tensor(1.0, dtype=torch.float64)}, "does not fit"),
+    ):
+        document, tensors = to_document(model)
+        spoiled = {**tensors, **{name + key: value for key, value in changes.items()}}
+        with pytest.raises(ValueError, match=reason):
+            from_document(document, spoiled, None)
+
+
+def test_a_machine_without_room_is_refused(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    settings = {"max_epochs": 1, "random_state": 0}
+    monkeypatch.setattr(forecast, "MANY_KERNEL_ROWS", 30)
+    monkeypatch.setattr(forecast, "free_memory", lambda: 1000.0)
+    with pytest.raises(InputError, match="kernel_rows below 40"):
+        PNNRegressor(**settings).fit(X, X[:, 0])
+    PNNRegressor(kernel_rows=0, **settings).fit(X, X[:, 0])
+    data = prepare(PNNRegressor(), "regression", PNNRegressor().settings, X, X[:, 0])
+    with_it, without = (forecast.forecast(data, replace(PNNRegressor().settings, kernel_rows=n)) for n in (3000, 0))
+    assert with_it.memory > without.memory
+
+
+def test_other_rows_after_a_model_that_was_a_kernel_machine_alone(monkeypatch):
+    X, y = make_friedman1(60, 5, random_state=0)
+    model = PNNRegressor(max_epochs=1, warm_start=True, random_state=0)
+
+    def decided(outputs, y, weight, fold, *rest):
+        one = np.eye(len(outputs))
+        return [one[-1], *[one[0]] * len(np.unique(fold))]  # in the folds the first kind, which stays for them
+
+    with monkeypatch.context() as patched:
+        patched.setattr(out_of_fold, "weights_by_fold", decided)
+        model.fit(X, y)
+    assert set(model.kind_weights_) == {"kernel"}
+    assert set(model.fitted.member_kinds) == {"mean", "kernel"}
+    model.fit(X[:40] + 0.01, y[:40])
+    assert np.isfinite(model.predict(X)).all()
