@@ -64,6 +64,10 @@ def test_methods_speak_of_the_networks_that_predict(gaussian):
     trained = said([0.3, 0.3, 0.4, 0.0])
     assert "mean of 3 networks (one filter layer 0.60, two filter layers 0.40)" in trained
     assert "solved as" not in trained
+    fitted = replace(fitted, member_kinds=("mlp", "lasso", "linear", "kernel"))
+    assert "All but the linear ones and the kernel machine run" in said([0.4, 0.2, 0.2, 0.2])
+    assert "All but the kernel machine run" in said([0.5, 0.0, 0.0, 0.5])
+    fitted = replace(fitted, member_kinds=("mlp", "mlp", "deep", "linear"))
     linear = said([0.0, 0.0, 0.0, 1.0])
     assert "one network (linear)" in linear
     assert "Adam" not in linear

@@ -66,7 +66,12 @@ def printable(text: str) -> str:
 def shown(value: Any, most: int = 60) -> str:
     """A name or value in a sentence: quoted, on one line, and with its middle left out where it is long."""
     quoted = printable(repr(value.item() if getattr(value, "ndim", None) == 0 else value))  # np.int64(3) is 3
-    return quoted if len(quoted) <= most else f"{quoted[: most - 20]}…{quoted[-19:]}"
+    return shortened(quoted, most)
+
+
+def shortened(text: str, most: int) -> str:
+    """Text with its middle left out where it is long."""
+    return text if len(text) <= most else f"{text[: most - 20]}…{text[-19:]}"
 
 
 def some(values: Sequence[Any], most: int = 3) -> str:

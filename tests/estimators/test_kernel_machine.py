@@ -13,7 +13,11 @@ from sklearn.gaussian_process.kernels import Matern
 
 from precisionnet import PNNClassifier, PNNRegressor, load
 from precisionnet.errors import InputError
+from precisionnet.estimators import forecast, kernel_machine, out_of_fold
 from precisionnet.estimators.kernel_machine import Choice, _chosen, _network, _Rows, _solved, extended
+from precisionnet.estimators.model_document import to_document
+from precisionnet.estimators.model_reader import from_document
+from precisionnet.estimators.preparation import prepare
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.targets import ClassTarget, NumberTarget
 from precisionnet.nn.lipschitz import _readout_norm
@@ -189,3 +193,100 @@ def test_what_reads_node_features_moves_no_further_than_its_norm_says():
         step = torch.from_numpy(distance * rng.normal(size=(200, 3, 1)))
         moved = (readout(x + step) - readout(x)).norm(dim=1)
         assert (moved <= _readout_norm(readout, x) * step.flatten(1).norm(dim=1) * (1 + 1e-9)).all()
+
+
+def test_columns_far_from_zero_are_as_good_as_others():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.sin(2 * X[:, 0])
+    settings = {"max_epochs": 1, "standardize": False, "random_state": 0}
+    assert np.isfinite(PNNRegressor(**settings).fit(X + [0.0, 1e8, 0.0], y).predict(X)).all()
+    x, far = torch.from_numpy(X), torch.tensor([0.0, 2.0**26, 0.0], dtype=torch.float64)
+    torch.testing.assert_close(matern(x + far, x + far), matern(x, x), rtol=0, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Column 'x2' is constant")
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_a_constant_column_sets_no_rows_apart(power, monkeypatch, tmp_path):
+    monkeypatch.setattr(kernel_machine, "POWERS", (power,))
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(60, 2)), np.full(60, 0.1)])
+    model = PNNRegressor(max_epochs=1, random_state=0).fit(X, np.sin(2 * X[:, 0]))
+    machines = [one.readout for one in model.fitted.networks if isinstance(one.readout, KernelReadout)]
+    assert machines
+    assert not any(one.scale[2] for one in machines)
+    model.save(tmp_path / "model")
+
+
+def test_a_row_of_next_to_no_weight_has_no_say():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.sin(2 * X[:, 0])
+    weight = np.ones(60)
+    weight[3], y[3] = 1e-200, 30.0
+    known = _Rows(X, y[:, None], weight)
+    whole, without = (_solved(one, np.ones(3), CHOICE) for one in (known, known.take(np.flatnonzero(weight == 1.0))))
+    assert float(whole.readout.noise.max()) < 1e100  # what a model's file may hold
+    np.testing.assert_allclose(said(whole, X), said(without, X), atol=0.2)
+
+
+def test_later_rows_of_other_weight_count_as_they_would_have():
+    known, later = rows(60), rows(30, seed=5)
+    network = _solved(replace(known, weight=np.full(60, 4.0)), np.ones(3), CHOICE)
+    both = extended(network, later.x, later.wanted[:, 0], np.full(30, 2.0), IDENTITY, 3000, unit=4.0)
+    noise = both.readout.noise.numpy()
+    np.testing.assert_allclose(noise[60:], 2.0 * noise[0])
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(100, 3)), rng.normal(size=(40, 3))
+    model = PNNRegressor(max_epochs=1, random_state=0).fit(X, np.sin(2 * X[:, 0]), np.full(100, 3.0))
+    assert "kernel" in model.kind_weights_
+    model.partial_fit(new, np.sin(2 * new[:, 0]))
+    noise = model.fitted.networks[-1].readout.noise.numpy()
+    np.testing.assert_allclose(noise[100:], 3.0 * noise[0])
+
+
+def test_a_file_with_a_machine_that_is_none_is_refused(curved):
+    model, _, _ = curved
+    name = f"network.{model.fitted.member_kinds.index('kernel')}.readout."
+    empty = {"anchors": (0, 5), "coefficients": (1, 0), "noise": (0,)}
+    for changes, reason in (
+        ({key: torch.zeros(shape, dtype=torch.float64) for key, shape in empty.items()}, "no rows"),
+        ({"scale": -torch.ones(5, dtype=torch.float64)}, "negative"),
+        ({"factor": torch.zeros((), dtype=torch.float64)}, "noise"),
+        ({"noise": torch.ones(10**6, dtype=torch.float64)}, "does not fit"),
+        ({"anchors": torch.tensor(1.0, dtype=torch.float64)}, "does not fit"),
+    ):
+        document, tensors = to_document(model)
+        spoiled = {**tensors, **{name + key: value for key, value in changes.items()}}
+        with pytest.raises(ValueError, match=reason):
+            from_document(document, spoiled, None)
+
+
+def test_a_machine_without_room_is_refused(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    settings = {"max_epochs": 1, "random_state": 0}
+    monkeypatch.setattr(forecast, "MANY_KERNEL_ROWS", 30)
+    monkeypatch.setattr(forecast, "free_memory", lambda: 1000.0)
+    with pytest.raises(InputError, match="kernel_rows below 40"):
+        PNNRegressor(**settings).fit(X, X[:, 0])
+    PNNRegressor(kernel_rows=0, **settings).fit(X, X[:, 0])
+    data = prepare(PNNRegressor(), "regression", PNNRegressor().settings, X, X[:, 0])
+    with_it, without = (forecast.forecast(data, replace(PNNRegressor().settings, kernel_rows=n)) for n in (3000, 0))
+    assert with_it.memory > without.memory
+
+
+def test_other_rows_after_a_model_that_was_a_kernel_machine_alone(monkeypatch):
+    X, y = make_friedman1(60, 5, random_state=0)
+    model = PNNRegressor(max_epochs=1, warm_start=True, random_state=0)
+
+    def decided(outputs, y, weight, fold, *rest):
+        one = np.eye(len(outputs))
+        return [one[-1], *[one[0]] * len(np.unique(fold))]  # in the folds the first kind, which stays for them
+
+    with monkeypatch.context() as patched:
+        patched.setattr(out_of_fold, "weights_by_fold", decided)
+        model.fit(X, y)
+    assert set(model.kind_weights_) == {"kernel"}
+    assert set(model.fitted.member_kinds) == {"mean", "kernel"}
+    model.fit(X[:40] + 0.01, y[:40])
+    assert np.isfinite(model.predict(X)).all()

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from precisionnet import PNNClassifier, PNNRegressor
 from precisionnet.errors import InputError
+from precisionnet.estimators.fitted import training_device
 from precisionnet.nn import PrecisionNetwork
 from tests.recipes import QUICK, both_recipes, of_method
 
@@ -134,6 +135,16 @@ def test_a_warm_start_with_another_shape_starts_afresh(gaussian):
 def test_a_device_that_is_not_here_is_a_sentence(gaussian, device):
     with pytest.raises(InputError, match="device"):
         PNNRegressor(**QUICK["standard"], device=device).fit(gaussian.X, gaussian.y)
+
+
+def test_what_torch_says_of_a_device_is_cut(monkeypatch):
+    def refused(*size, **settings):
+        raise NotImplementedError("Could not run it. " + "It is for these backends: " + 100 * "CPU, " + "at last.")
+
+    monkeypatch.setattr(torch, "zeros", refused)
+    with pytest.raises(InputError, match=r"Could not run it.*at last\..*device='cpu'") as caught:
+        training_device("mps")
+    assert len(str(caught.value)) < 250
 
 
 @both_recipes

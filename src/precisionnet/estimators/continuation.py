@@ -224,6 +224,8 @@ def _solved_on(fitted: Fitted, data: TrainingData, kernel_rows: int) -> list[tup
     assert data.whole is not None
     rows, found = data.training, []
     x, y = data.scaler.transform(rows.X), data.target.tensor(rows.y)
+    kernels = [one for one, kind in zip(fitted.networks, fitted.member_kinds, strict=True) if kind == KERNEL.name]
+    n_kept = max((len(one.readout.noise) for one in kernels), default=0)  # type: ignore[arg-type, union-attr]
     for place in (i for i, kind in enumerate(fitted.member_kinds) if kind in SOLVED):
         fold = int(fitted.member_folds[place])
         used = np.ones(len(rows), dtype=bool)
@@ -232,7 +234,7 @@ def _solved_on(fitted: Fitted, data: TrainingData, kernel_rows: int) -> list[tup
         network = copy.deepcopy(fitted.networks[place])
         if fitted.member_kinds[place] == KERNEL.name:
             own = x[used], rows.y[used], rows.weight[used]
-            found.append((KERNEL.name, extended(network, *own, data.target, kernel_rows)))
+            found.append((KERNEL.name, extended(network, *own, data.target, kernel_rows, fitted.weight / n_kept)))
             continue
         weight, bias = network.readout.perceptron[0].weight, network.readout.perceptron[0].bias  # type: ignore
         coefficients = torch.column_stack([bias, weight]).detach().numpy()

@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 from torch import nn
 
-from precisionnet.errors import InputError
+from precisionnet.errors import InputError, printable, shortened
 from precisionnet.estimators.checks import Rows, names_of
 from precisionnet.estimators.columns import ColumnBlocks
 from precisionnet.estimators.intervals import Calibration
@@ -108,7 +108,7 @@ class Fitted:
     member_kinds : tuple of str
         Kind of each network.
     member_folds : ndarray of shape (n_members,)
-        Which fold each network left out; -1 for a linear one that is solved on all rows.
+        Which fold each network left out; -1 for a linear or a kernel one that is solved on all rows.
     member_weights : ndarray of shape (n_members,)
         How much each network counts in the prediction; they sum to one.
     fold_weights : ndarray of shape (n_members,)
@@ -328,9 +328,10 @@ def training_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()  # raises on a device that holds no numbers
     except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = shortened(printable(str(error).partition("\n")[0]), 120)
         raise InputError(
-            f"device={name!r} cannot be used here ({str(error).splitlines()[0]}): set device='cpu', or 'auto' to take "
-            "a GPU where there is one."
+            f"device={name!r} cannot be used here ({reason}): set device='cpu', or 'auto' to take a GPU where there is "
+            "one."
         ) from error
     return device
 

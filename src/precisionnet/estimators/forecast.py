@@ -40,9 +40,13 @@ SOLVE, LINEAR = 1e-10, 4e-7
 """Seconds per cube of a dense component's size, and per number in the rows of a linear network's path."""
 REFERENCE_SECONDS = 2.7e-3
 """Of the product of two float32 matrices of 512 rows, where the constants were measured."""
+KERNEL, KERNEL_GRID, KERNEL_BYTES = 4e-11, 0.1, 60.0
+"""Seconds per cube of a kernel machine's rows, and of the choices of each; bytes per pair of its rows."""
 BASE_BYTES, DENSE_BYTES, ROW_BYTES, SIGNAL_BYTES, ENTRY_BYTES = 4e8, 80.0, 90.0, 48.0, 60.0
 """Memory of the libraries; per member and pair; per number in the rows; per number of a stack's signals and filter; per
 member and entry."""
+MANY_KERNEL_ROWS = 3_000
+"""Rows of a kernel machine above which there may be no room."""
 FEW_NUMBERS = 1_000_000
 """In the rows, for which there is always room."""
 SAMPLED = 64
@@ -121,8 +125,13 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
     seconds += n_linear * (n_folds + 1) * LINEAR * rows.X.size
     if not data.sparse or _chance_degree(data, settings) > JOINING:
         seconds += SOLVE * float(n) ** 3
+    kernel = settings.readout == "several" and any(kind.kernel for kind in kinds)
+    if kernel:
+        seconds += KERNEL * (n_folds * float(own_rows) ** 3 + float(n_rows) ** 3) + KERNEL_GRID * n_folds
     memory = BASE_BYTES + ROW_BYTES * rows.X.size + SIGNAL_BYTES * STACKED * batch * n * settings.widest
     memory += n_members * (ENTRY_BYTES * entries if data.sparse else DENSE_BYTES * float(n) ** 2)
+    if kernel:
+        memory += KERNEL_BYTES * float(n_rows) ** 2
     return Forecast(seconds * machine_factor(), memory, data.sparse, n_edges)
 
 
@@ -159,7 +168,14 @@ def refuse_no_room(data: TrainingData, settings: Settings) -> None:
     settings : Settings
         Of the fit.
     """
-    n = data.training.X.shape[1]
+    n_rows, n = data.training.X.shape
+    if MANY_KERNEL_ROWS < n_rows <= settings.kernel_rows and settings.readout == "several" and data.whole is None:
+        kernel, free = KERNEL_BYTES * float(n_rows) ** 2, free_memory()
+        if kernel > free and not data.sparse:
+            raise InputError(
+                f"A kernel machine of {n_rows:,} rows needs about {kernel / 1e9:.2g} GB and {free / 1e9:.2g} GB are "
+                f"free: set kernel_rows below {n_rows:,}, and there is none."
+            )
     if n <= SAMPLED * 4:
         return
     coming, free = forecast(data, settings), free_memory()

@@ -35,6 +35,7 @@ from precisionnet.estimators.explanation import mean_gradients
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.networks import kernel_network
 from precisionnet.estimators.preparation import TrainingData
+from precisionnet.estimators.rows import moments
 from precisionnet.estimators.targets import NumberTarget, Target
 from precisionnet.kinds import KERNEL
 from precisionnet.nn.readout import KernelReadout, matern
@@ -49,6 +50,8 @@ NOISES = 0.001, 0.004, 0.015, 0.06, 0.25, 1.0
 """Variance of the noise beside that of the function."""
 FACTORS = 1.0, 2.0, 4.0, 8.0, 16.0
 """Of the probabilities of classes."""
+LEAST_SHARE = 1e-12
+"""Of the mean weight; a row of less has no say, whatever its noise."""
 TUNED_ROWS, GRADIENT_ROWS, MEDIAN_ROWS = 300, 300, 300
 """Rows at most that choices are made with, gradients are taken at, and the median distance is of; evenly spaced."""
 
@@ -95,18 +98,20 @@ def with_kernel(fitted: Fitted, data: TrainingData, fold_weights: Sequence[Float
     """
     rows, folds = data.training, fitted.folds
     x = data.scaler.transform(rows.X)
-    deviation = np.sqrt(np.maximum(np.average((x - np.average(x, axis=0, weights=rows.weight)) ** 2, axis=0), 1e-300))
+    _, deviation, constant = moments(x, rows.weight)
+    deviation = np.where(constant, np.inf, deviation)  # such a column sets no rows apart, those to come neither
     everything = _Rows(x, _wanted(data.target, rows.y), rows.weight)
     known = rows.weight > 0.0
     outside = [np.flatnonzero(known & ~np.isin(np.arange(len(x)), fold)) for fold in folds]
     used = [
         _importance(fitted, x[own], fold, w) for fold, (own, w) in enumerate(zip(outside, fold_weights, strict=True))
     ]
-    used = [_normalised(one * deviation**2) for one in used]
+    used = [_normalised(one * np.where(constant, 0.0, deviation) ** 2) for one in used]
     choices = _chosen(everything, data.target, rows.y, folds, outside, used, deviation)
     parts = zip([*outside, np.flatnonzero(known)], [*used, np.mean(used, axis=0)], choices, strict=True)
     networks = [
-        _solved(everything.take(own), *_metric(importance, choice, deviation)) for own, importance, choice in parts
+        _solved(everything.take(own), np.sqrt(importance**choice.power) / deviation, choice)
+        for own, importance, choice in parts
     ]
     places = [*range(len(folds)), ALL_ROWS]
     n = len(networks)
@@ -122,7 +127,7 @@ def with_kernel(fitted: Fitted, data: TrainingData, fold_weights: Sequence[Float
 
 
 def extended(
-    network: nn.Module, x: FloatArray, y: FloatArray, weight: FloatArray, target: Target, most: int
+    network: nn.Module, x: FloatArray, y: FloatArray, weight: FloatArray, target: Target, most: int, unit: float = 1.0
 ) -> nn.Module:
     """Solve a machine again with rows that came later; what it was solved for follows from its coefficients.
 
@@ -140,6 +145,8 @@ def extended(
         What is predicted.
     most : int
         Rows that it may keep; of the new ones as many are taken as there is room for, evenly spaced.
+    unit : float, default=1.0
+        Mean weight of the rows before.
 
     Returns
     -------
@@ -158,11 +165,11 @@ def extended(
     kernel = matern(readout.anchors, readout.anchors).numpy()
     before = (kernel + np.diag(noise)) @ coefficients.T
     scale = readout.scale.numpy()
-    # An old row of weight w has noise level / w; the level is theirs on the whole.
+    # An old row of weight w has noise level * unit / w; the level is that of their mean weight.
     level = len(noise) / float((1.0 / noise).sum())
     rows = np.concatenate([anchors, x[own] * scale])
     wanted = np.concatenate([before, _wanted(target, y)[own] - constant])
-    noise = np.concatenate([noise, level * weight[own].mean() / weight[own]])
+    noise = np.concatenate([noise, _noise(level, weight[own], unit)])
     return _network(rows, wanted, noise, scale, constant, float(factor))
 
 
@@ -187,11 +194,6 @@ def _importance(fitted: Fitted, x: FloatArray, fold: int, weights: FloatArray) -
 def _normalised(importance: FloatArray) -> FloatArray:
     mean = float(importance.mean())
     return importance / mean if mean > 0.0 and np.isfinite(mean) else np.ones_like(importance)
-
-
-def _metric(importance: FloatArray, choice: Choice, deviation: FloatArray) -> tuple[FloatArray, Choice]:
-    """Return the columns' weights in a distance, up to the kernel's width."""
-    return np.sqrt(importance**choice.power) / deviation, choice
 
 
 def _chosen(
@@ -234,6 +236,7 @@ def _chosen(
 
 
 def _solved(rows: _Rows, scale: FloatArray, choice: Choice) -> nn.Module:
+    """Solve a machine; ``scale`` has the columns' weights in a distance, up to the kernel's width."""
     scale = scale / (choice.width * _median_distance(rows.x * scale))
     constant = np.average(rows.wanted, axis=0, weights=rows.weight)
     noise = _noise(choice.noise, rows.weight)
@@ -272,8 +275,10 @@ def _solution(kernel: FloatArray, wanted: FloatArray, noise: FloatArray) -> Floa
     return solution
 
 
-def _noise(level: float, weight: FloatArray) -> FloatArray:
-    return level * weight.mean() / weight
+def _noise(level: float, weight: FloatArray, unit: float | None = None) -> FloatArray:
+    """Return each row's noise: the level for a row of weight ``unit``, by default the mean; more for one of less."""
+    share = weight / (weight.mean() if unit is None else unit)
+    return level / np.maximum(share, LEAST_SHARE)
 
 
 def _median_distance(z: FloatArray) -> float:

@@ -338,6 +338,8 @@ class _Reader:
         if kind.kernel:
             fine = bool((state["readout.noise"] > 0).all()) and bool(state["readout.factor"] > 0)
             require(fine, "a kernel machine's noise is not above zero")
+            require(anchors.numel() > 0, "a kernel machine has no rows")
+            require(bool((state["readout.scale"] >= 0).all()), "a column's weight in a distance is negative")
         network.load_state_dict(state, assign=True)
         return network.eval()
 

@@ -1,4 +1,5 @@
-r"""The networks of an ensemble: made by their kind, or by a function of the user's, and solved where they are linear.
+r"""The networks of an ensemble: made by their kind, or by a function of the user's, and solved where they are
+linear (a kernel machine is solved in ``kernel_machine``).
 
 A linear network has filters of degree 0, no activation and a linear readout: f(x) = w'x + b with a weight for every
 node. Its best weights need no gradient steps: they are the ridge regression of the target, and of classes the penalised

@@ -81,6 +81,7 @@ def _weighed(
     if several and weights_before:
         kinds = dict.fromkeys(fitted.member_kinds)
         weights = np.array([weights_before.get(kind, 0.0) for kind in kinds])
+        weights = weights / weights.sum() if weights.any() else np.full(len(weights), 1.0 / len(weights))
         elsewhere = [weights] * len(elsewhere)
     fold_weights = np.tile(weights, (max(len(folds), 1), 1))
     output = np.empty(outputs.shape[1:])

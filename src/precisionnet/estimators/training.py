@@ -411,7 +411,7 @@ def snapshot_of(
 ) -> Snapshot | None:
     """Return the state that training goes on from, or None where the model has another shape.
 
-    Kinds that were dropped stay so; linear networks are solved anew.
+    Kinds that were dropped stay so; linear and kernel networks are solved anew.
     """
     before = fitted.settings
     same = (

@@ -220,6 +220,8 @@ def matern(x: Tensor, anchors: Tensor) -> Tensor:
     Tensor of shape (n_rows, n_anchors)
         1 where two rows are the same.
     """
+    center = anchors.sum(dim=0) / max(1, len(anchors))  # far from zero the squares below would lose their digits
+    x, anchors = x - center, anchors - center
     square = (x * x).sum(dim=1)[:, None] + (anchors * anchors).sum(dim=1) - 2.0 * x @ anchors.mT
     distance = (3.0 * square.clamp_min(1e-24)).sqrt()  # its root has no derivative at zero; the kernel has, and it is 0
     return (1.0 + distance) * torch.exp(-distance)

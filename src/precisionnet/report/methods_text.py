@@ -170,8 +170,10 @@ def _networks(model: Any) -> str:
     made += "Kinds were weighted by their error on rows that their networks had left out. "
     if len(solved) == len(model.kind_weights_):
         return f"{made}Networks that run graph convolutions were trained too, and have no weight in the prediction."
-    linear = "All but the linear one" if len(solved) == 1 else "All but the linear ones"
-    return f"{made}{linear if solved else 'They'} run {_convolutions(model)}."
+    n_linear = len([kind for kind in solved if kind != "kernel"])
+    others = ["the linear one"] * (n_linear == 1) + ["the linear ones"] * (n_linear > 1)
+    others += ["the kernel machine"] * (n_linear < len(solved))
+    return f"{made}{'All but ' + ' and '.join(others) if solved else 'They'} run {_convolutions(model)}."
 
 
 def _convolutions(model: Any) -> str:
@@ -188,7 +190,7 @@ def _convolutions(model: Any) -> str:
 
 
 def _trained_sentences(result: Measured) -> Iterator[str]:
-    """Say how networks came by their weights: trained, or solved where they are linear."""
+    """Say how networks came by their weights: trained, or solved where they are linear or a kernel machine."""
     model, settings = result.model, result.model.settings
     solved = [kind for kind in model.kind_weights_ if settings.readout == "several" and _is_solved(kind)]
     if len(solved) < len(model.kind_weights_):
@@ -209,8 +211,9 @@ def _is_solved(kind: str) -> bool:
 def _solved_sentence(kind: str, task: str) -> str:
     if kind == "kernel":
         return (
-            f"The kernel machine was solved as {SOLVED[kind, task]} with Matern's kernel of smoothness 3/2, in a "
-            "distance of rows whose weights, like its width and noise, were best on rows left out."
+            f"The kernel machine was solved as {SOLVED[kind, task]} with Matern's kernel of smoothness 3/2; whether "
+            "columns count in the distance of two rows alike or by the networks' gradient, its width and its noise "
+            "were best on rows left out."
         )
     name = {"linear": "linear network", "lasso": "linear network with an l1 penalty"}[kind]
     return f"The {name} was solved as {SOLVED[kind, task]}, with the penalty that was best on rows left out."
