@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from precisionnet.errors import InputError
 from precisionnet.precision import graphical_lasso_from_rows, partitions
 from precisionnet.precision import rows as rows_module
-from precisionnet.workers import on_scheduler
+from precisionnet.workers import WorkerLostError, on_scheduler
 from tests.precision.test_rows import blocks, chain
 
 dask = pytest.importorskip("dask")
@@ -163,27 +164,97 @@ def noted_part(diary: str, seed: int) -> pd.DataFrame:
         file.write(f"{os.getpid()} {seed}\n")
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(100 + 10 * seed, 12))
-    X[:, 1::2] += X[:, ::2]
+    X[:, 1::2] += X[:, ::2]  # pairs, and a chain of six columns
+    X[:, 2:6] += X[:, 1:5]
     return pd.DataFrame(X, columns=[f"x{j}" for j in range(12)])
+
+
+@pytest.fixture
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=":0") as running:
+        yield running
+
+
+@pytest.fixture
+def drawn(tmp_path):
+    """A Dask table, the same rows in memory, and where its partitions are noted."""
+    here, there = str(tmp_path / "here"), tmp_path / "there"
+    X = np.concatenate([noted_part(here, seed).to_numpy() for seed in range(5)])
+    parts = [dask.delayed(noted_part)(str(there), seed) for seed in range(5)]
+    return dataframe.from_delayed(parts, meta=noted_part(here, 0).iloc[:0], verify_meta=False), X, there
+
+
+def seeds_and_processes(there: Path) -> tuple[list[int], set[int]]:
+    lines = [line.split() for line in there.read_text(encoding="utf-8").splitlines()]
+    return sorted(int(seed) for _, seed in lines), {int(process) for process, _ in lines}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("current", [True, False])
-def test_on_a_cluster_the_rows_are_made_once_and_by_the_workers(current, tmp_path):
+def test_on_a_cluster_the_rows_are_made_once_and_by_the_workers(current, cluster, drawn):
     distributed = pytest.importorskip("distributed")
-    here, there = str(tmp_path / "here"), str(tmp_path / "there")
-    X = np.concatenate([noted_part(here, seed).to_numpy() for seed in range(5)])
-    parts = [dask.delayed(noted_part)(there, seed) for seed in range(5)]
-    given = dataframe.from_delayed(parts, meta=noted_part(here, 0).iloc[:0], verify_meta=False)
+    given, X, there = drawn
     expected = graphical_lasso_from_rows(X, 0.3, tol=1e-12)
-    with distributed.LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=":0") as cluster:
-        if current:
-            with distributed.Client(cluster.scheduler_address):
-                result = graphical_lasso_from_rows(given, 0.3, tol=1e-12)
-        else:
-            with on_scheduler(cluster.scheduler_address):
-                result = graphical_lasso_from_rows(given, 0.3, tol=1e-12)
+    assert expected.largest_component > 2
+    address = cluster.scheduler_address
+    with distributed.Client(address) if current else on_scheduler(address):
+        result = graphical_lasso_from_rows(given, 0.3, tol=1e-12)
     assert_same(result, expected)
-    made = [line.split() for line in Path(there).read_text(encoding="utf-8").splitlines()]
-    assert sorted(int(seed) for _, seed in made) == list(range(5))
-    assert str(os.getpid()) not in {process for process, _ in made}
+    seeds, processes = seeds_and_processes(there)
+    assert seeds == list(range(5))
+    assert os.getpid() not in processes
+
+
+@pytest.mark.slow
+def test_a_worker_killed_between_passes_changes_nothing(cluster, drawn, monkeypatch):
+    """Its partitions are lost with it, and made again by the other."""
+    distributed = pytest.importorskip("distributed")
+    given, X, there = drawn
+    original, passes = partitions.result_of, []
+
+    def deadly(task, client):
+        passes.append(task)
+        if len(passes) == 2:
+            os.kill(next(iter(cluster.workers.values())).process.pid, signal.SIGKILL)
+        return original(task, client)
+
+    monkeypatch.setattr(partitions, "result_of", deadly)
+    with distributed.Client(cluster.scheduler_address):
+        result = graphical_lasso_from_rows(given, 0.3, tol=1e-12)
+    assert len(passes) > 2
+    assert_same(result, graphical_lasso_from_rows(X, 0.3, tol=1e-12))
+    seeds, processes = seeds_and_processes(there)
+    assert len(seeds) > 5
+    assert os.getpid() not in processes
+
+
+def end_the_process(rows: np.ndarray) -> None:
+    os._exit(1)
+
+
+def allow_no_failure(dask_scheduler) -> None:
+    dask_scheduler.allowed_failures = 0
+
+
+@pytest.mark.slow
+def test_a_partition_that_ends_its_workers_is_a_sentence(cluster, drawn, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(partitions, "moments_of", end_the_process)
+    with distributed.Client(cluster.scheduler_address) as client:
+        client.run_on_scheduler(allow_no_failure)
+        with pytest.raises(WorkerLostError, match="smaller partitions"):
+            graphical_lasso_from_rows(drawn[0], 0.3)
+
+
+@pytest.mark.slow
+def test_workers_without_the_package_are_named(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    (tmp_path / "precisionnet.py").write_text("raise ImportError('not here')")
+    monkeypatch.syspath_prepend(tmp_path)  # a new process starts with the path of this one
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as running,
+        distributed.Client(running.scheduler_address),
+        pytest.raises(InputError, match="1 of 1 workers .* cannot import precisionnet: install precisionnet"),
+    ):
+        graphical_lasso_from_rows(array.from_array(NORMAL, chunks=(10, 4)), 0.1)
