@@ -139,11 +139,13 @@ bench-report: $(READY)
 
 # The solver from rows up to 100,000 columns: seconds, memory, proved gap; about an hour on two quiet cores. Then fits of
 # up to 20,000 columns and to parquet files of up to a million rows, and workers of a cluster; about half an hour each.
+# A filter beside PyTorch Geometric's on graphs of up to 20,000 nodes.
 bench-scale: $(READY)
 	$(BIN)/python -m benchmarks.scale.solver
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale.fit
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale.rows
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale.workers
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale.pyg
 	$(BIN)/python -m benchmarks.scale.curves
 
 # The defaults on few rows, as single networks, on sparse graphs and on classes; about a quarter of an hour.

@@ -2,7 +2,8 @@
 
     python -m benchmarks.scale.curves          results/scale/curves.svg and curves.md, from the csv files alone
 
-Peers are those of ``benchmarks.precision`` (time to a proved relative gap of 1e-6) and scikit-learn's ``LassoCV``.
+Peers are those of ``benchmarks.precision`` (time to a proved relative gap of 1e-6), scikit-learn's ``LassoCV``, and
+PyTorch Geometric's ``TAGConv`` once results/scale/pyg.csv is there.
 """
 
 from __future__ import annotations
@@ -67,7 +68,19 @@ def curves() -> list[Curve]:
     found.append(_curve(against_rows, "50 columns, 3 epochs", passes, "n_rows", "cpu_seconds"))
     stream = rows[rows["how"] == "stream"]
     found.append(_curve(against_rows, "50 columns, 50 epochs", stream, "n_rows", "cpu_seconds"))
+    if (SCALE / "pyg.csv").exists():
+        found += filters(pd.read_csv(SCALE / "pyg.csv"))
     return [curve for curve in found if curve.x]
+
+
+def filters(rows: pd.DataFrame) -> list[Curve]:
+    """A filter beside PyTorch Geometric's: one panel for weights that are learnt, one for fixed ones."""
+    found = []
+    for weights in ("learnt", "fixed"):
+        panel = f"A filter of order 3, {weights} weights, degree 4: seconds against nodes"
+        part = rows[rows["weights"] == weights]
+        found += [_curve(panel, who, part[part["who"] == who], "n_nodes", "seconds") for who in part["who"].unique()]
+    return found
 
 
 def _curve(panel: str, name: str, table: pd.DataFrame, x: str, y: str) -> Curve:
@@ -78,8 +91,9 @@ def _curve(panel: str, name: str, table: pd.DataFrame, x: str, y: str) -> Curve:
 def draw(found: list[Curve], path: Path) -> None:
     """One panel for each question, log against log."""
     panels = list(dict.fromkeys(curve.panel for curve in found))
-    figure = Figure(figsize=(11.0, 8.4), layout="constrained")
-    for axes, panel in zip(figure.subplots(2, 2).flat, panels, strict=True):
+    n_lines = -(-len(panels) // 2)
+    figure = Figure(figsize=(11.0, 4.2 * n_lines), layout="constrained")
+    for axes, panel in zip(figure.subplots(n_lines, 2).flat, panels, strict=True):
         for number, curve in enumerate(one for one in found if one.panel == panel):
             slope = "" if np.isnan(curve.slope) else f" (slope {curve.slope:.2f})"
             style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], "markersize": 5}

@@ -14,6 +14,7 @@ on a worker are lost with that worker; here they travel as the result of a task,
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import warnings
@@ -192,6 +193,52 @@ def on_scheduler(address: str | None) -> Iterator[None]:
             yield
         finally:
             _CLUSTER.reset(before)
+
+
+def dask_client() -> Any:
+    """Return the client of the cluster that computes Dask tables: that of ``on_scheduler``, or Dask's current one.
+
+    Returns
+    -------
+    distributed.Client or None
+        None where Dask computes in this process, or in processes of its own.
+    """
+    cluster = _CLUSTER.get()
+    if cluster is not None:
+        return cluster.client
+    get = importlib.import_module("dask.base").get_scheduler()
+    client: Any = getattr(get, "__self__", None)
+    if client is None or not hasattr(client, "scheduler_info"):
+        return None
+    _refuse_foreign_workers(client, client.scheduler.address)
+    return client
+
+
+def result_of(delayed_object: Any, client: Any) -> Any:
+    """Compute a Dask object: on the cluster of a client, or with None on Dask's own scheduler.
+
+    Parameters
+    ----------
+    delayed_object : dask.delayed.Delayed
+        What is wanted.
+    client : distributed.Client or None
+        As ``dask_client`` returns it.
+
+    Returns
+    -------
+    object
+        Its value.
+    """
+    if client is None:
+        return delayed_object.compute()
+    distributed = _distributed()
+    try:
+        return client.compute(delayed_object).result()
+    except distributed.KilledWorker as error:
+        what = "Every worker that was given one partition of the table ended"
+        raise WorkerLostError(what, "run again with smaller partitions or more memory for each") from error
+    except (CancelledError, distributed.comm.CommClosedError) as error:
+        raise WorkerLostError("The scheduler of the Dask table went away", "run again when it is back") from error
 
 
 def count_for(n_jobs: int | None) -> int:

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import floor, log10
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -26,22 +26,25 @@ from scipy import sparse
 from precisionnet.errors import InputError
 from precisionnet.memory import free_memory
 from precisionnet.precision.api import check_stopping, solve
+from precisionnet.precision.partitions import PartitionedRows
 from precisionnet.precision.problem import is_number, normal_form
 from precisionnet.precision.result import MESSAGES, Status, distance_from_optimum
 from precisionnet.precision.screening import (
     PAIR_BYTES,
     SAMPLED_DEGREE,
     Columns,
+    Pairs,
     Screened,
+    Table,
     checked_rows,
     column_moments,
-    covariance_of,
     covariance_of_pairs,
+    covariances_of,
     penalty_for_components,
     sampled_sizes,
     screen,
 )
-from precisionnet.precision.sparse_solver import TooMuchFill, solve_sparse
+from precisionnet.precision.sparse_solver import SparseSolved, TooMuchFill, solve_sparse
 from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray, IndexArray
 from precisionnet.workers import count_for, in_workers
@@ -134,7 +137,7 @@ class Part(NamedTuple):
 
 
 def graphical_lasso_from_rows(
-    X: FloatArray,
+    X: Any,
     l1_penalty: float,
     *,
     tol: float = 1e-6,
@@ -149,8 +152,10 @@ def graphical_lasso_from_rows(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Complete rows. An array is not copied, and a memory-mapped one is read block by block.
+    X : array-like of shape (n_samples, n_features), Dask DataFrame or Dask array
+        Complete rows. An array is not copied, and a memory-mapped one is read block by block. The rows of a Dask table
+        stay in its partitions: only sums over them come here, and the columns of a component that is too large for
+        dense matrices.
     l1_penalty : float
         Weight of ``|theta_ij|``, above zero. Pairs of columns whose covariance is above it must fit in memory where
         they join more columns than a dense matrix has room for.
@@ -235,7 +240,7 @@ def _memory(max_memory: float | None) -> float:
     return float(max_memory)
 
 
-def _refuse_by_sample(X: FloatArray, columns: Columns, l1_penalty: float, memory: float, dense_most: int) -> None:
+def _refuse_by_sample(X: Table, columns: Columns, l1_penalty: float, memory: float, dense_most: int) -> None:
     """Refuse in seconds where some columns show that a component is too large and that its pairs have no room.
 
     A component has at least as many columns as one of its columns has partners, and one more.
@@ -270,9 +275,7 @@ def _singles(columns: Columns, members: IndexArray) -> Part:
     return Part(members, members, 1.0 / variance, float((1.0 + np.log(variance)).sum()), 0.0, 0, "optimal")
 
 
-def _pairs(
-    X: FloatArray, columns: Columns, groups: list[IndexArray], l1_penalty: float
-) -> tuple[Part, list[IndexArray]]:
+def _pairs(X: Table, columns: Columns, groups: list[IndexArray], l1_penalty: float) -> tuple[Part, list[IndexArray]]:
     """All components of two columns at once, and those that are too nearly collinear for the closed form."""
     i, j = np.array(groups, dtype=np.int64).reshape(-1, 2).T
     variance = columns.deviation[i] ** 2, columns.deviation[j] ** 2
@@ -294,7 +297,7 @@ def _pairs(
 
 
 def _dense(
-    X: FloatArray,
+    X: Table,
     columns: Columns,
     groups: list[IndexArray],
     l1_penalty: float,
@@ -309,9 +312,7 @@ def _dense(
     largest = len(batches[0][0])
     # Beside the one that is solved, a covariance waits for each worker.
     workers = min(count_for(n_jobs), len(batches), max(1, int(memory / (DENSE_BYTES + 16) / largest**2)))
-    calls = (
-        ([covariance_of(X, columns.mean, members) for members in batch], batch, l1_penalty, tol) for batch in batches
-    )
+    calls = ((covariances_of(X, columns.mean, batch), batch, l1_penalty, tol) for batch in batches)
     done = in_workers(_solve_batch, calls, workers, by_file=False)
     return [part for parts in done for part in parts]
 
@@ -356,7 +357,7 @@ def _solve_dense(emp_cov: FloatArray, members: IndexArray, l1_penalty: float, to
 
 
 def _large(
-    X: FloatArray,
+    X: Table,
     columns: Columns,
     screened: Screened,
     groups: list[IndexArray],
@@ -378,7 +379,10 @@ def _large(
         inside[members] = True
         try:
             pairs = screened.pairs.where(inside[screened.pairs.first])
-            solved = solve_sparse(X, columns, members, pairs, l1_penalty, tol, memory, n_jobs)
+            if isinstance(X, PartitionedRows):
+                solved = _solve_gathered(X, columns, members, pairs, l1_penalty, tol, memory, n_jobs)
+            else:
+                solved = solve_sparse(X, columns, members, pairs, l1_penalty, tol, memory, n_jobs)
         except TooMuchFill as error:
             reason = str(error)
             break
@@ -402,6 +406,26 @@ def _large(
             "where every component is small enough, or raise max_memory."
         )
     return parts
+
+
+def _solve_gathered(
+    X: PartitionedRows,
+    columns: Columns,
+    members: IndexArray,
+    pairs: Pairs,
+    l1_penalty: float,
+    tol: float,
+    memory: float,
+    n_jobs: int | None,
+) -> SparseSolved:
+    """Bring the columns of one component here, which sparse factors go over many times, and no others."""
+    size = 8.0 * len(members) * len(X)
+    if 2.0 * size > memory:
+        raise TooMuchFill(f"its own rows take {1e-9 * size:.3g} GB where they are solved")
+    here = Columns(columns.mean[members], columns.deviation[members])
+    first, second = (np.searchsorted(members, end) for end in (pairs.first, pairs.second))
+    own = Pairs(first, second, pairs.value)
+    return solve_sparse(X.block(members), here, np.arange(len(members)), own, l1_penalty, tol, memory - size, n_jobs)
 
 
 def _together(parts: list[Part], n: int, sizes: IndexArray, tol: float, started: float) -> SparsePrecisionResult:

@@ -18,17 +18,18 @@ How this differs from the textbook:
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from precisionnet.compiled import compiled
 from precisionnet.errors import InputError, some
 from precisionnet.linalg import LARGEST
+from precisionnet.precision.partitions import ROWS_AT_A_TIME, PartitionedRows, is_partitioned, partitioned_rows
 from precisionnet.precision.problem import COMPLEX, SMALLEST_VARIANCE
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
-ROWS_AT_A_TIME = 2048
 LARGEST_TILE, SMALLEST_TILE = 4096, 32
 PAIR_BYTES = 12
 PAIRS_AT_A_TIME = 1024
@@ -36,6 +37,10 @@ SINGLE_ROUNDING = 2.0**-24
 SAMPLED_COLUMNS = 64
 SAMPLED_DEGREE = 0.5
 """Pairs a column at which a random graph has only small components."""
+
+
+Table = FloatArray | PartitionedRows
+"""Rows in memory, or in the partitions of a Dask table."""
 
 
 class Columns(NamedTuple):
@@ -67,8 +72,15 @@ class Screened(NamedTuple):
     """Pairs above this are held: the penalty, or more where there was no room."""
 
 
-def checked_rows(X: FloatArray) -> FloatArray:
-    """A table of real numbers, not copied where it is an array already."""
+def checked_rows(X: Any) -> Table:
+    """A table of real numbers, not copied where it is an array already; one of Dask's stays where it is."""
+    rows: Table = partitioned_rows(X) if is_partitioned(X) else _rows_in_memory(X)
+    if rows.shape[0] < 2 or rows.shape[1] < 1:
+        raise InputError(f"X has shape {rows.shape}: a covariance needs at least two rows and one column.")
+    return rows
+
+
+def _rows_in_memory(X: Any) -> FloatArray:
     if np.iscomplexobj(X):
         raise InputError(COMPLEX.format(name="X"))
     try:
@@ -78,74 +90,98 @@ def checked_rows(X: FloatArray) -> FloatArray:
         raise InputError("X must be a table of numbers: one row per sample, one column per variable.") from None
     if rows.ndim != 2:
         raise InputError(f"X must be a table, got shape {rows.shape}: one row per sample, one column per variable.")
-    if rows.shape[0] < 2 or rows.shape[1] < 1:
-        raise InputError(f"X has shape {rows.shape}: a covariance needs at least two rows and one column.")
     return rows
 
 
-def column_moments(X: FloatArray) -> Columns:
-    """Means and deviations, one block of columns at a time; every value is looked at here."""
-    n_rows, n = X.shape
-    mean, variance = np.empty(n), np.empty(n)
-    bad, constant = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-    width = max(1, min(LARGEST_TILE, LARGEST_TILE * ROWS_AT_A_TIME // n_rows))
-    for begin in range(0, n, width):
-        here = slice(begin, begin + width)
-        block = np.asarray(X[:, here], dtype=np.float64)
-        low, high = block.min(axis=0), block.max(axis=0)  # NaN goes through
-        bad[here] = ~((low >= -LARGEST) & (high <= LARGEST))
-        constant[here] = low == high
-        with np.errstate(invalid="ignore", over="ignore"):
-            mean[here] = block.mean(axis=0)
-            centred = block - mean[here]
-            variance[here] = np.einsum("ti,ti->i", centred, centred) / n_rows
+def column_moments(X: Table) -> Columns:
+    """Means and deviations; every value is looked at here."""
+    mean, variance, low, high = _moments(X)
+    names = X.names if isinstance(X, PartitionedRows) else range(X.shape[1])
+    bad = ~((low >= -LARGEST) & (high <= LARGEST))
     if bad.any():
         raise InputError(
-            f"X holds NaN, infinity or numbers beyond {LARGEST:.0e} in {_columns(bad)}: drop those columns or rows, or "
-            "impute the values."
+            f"X holds NaN, infinity or numbers beyond {LARGEST:.0e} in {_columns(bad, names)}: drop those columns or "
+            "rows, or impute the values."
         )
-    if constant.any():
-        raise InputError(f"X is constant in {_columns(constant)}: a constant has no precision; drop it.")
+    if (low == high).any():
+        raise InputError(f"X is constant in {_columns(low == high, names)}: a constant has no precision; drop it.")
     if (variance < SMALLEST_VARIANCE).any():
         raise InputError(
-            f"X has a variance below {SMALLEST_VARIANCE:.0e} in {_columns(variance < SMALLEST_VARIANCE)}: its inverse "
-            "is beyond float64; rescale the columns."
+            f"X has a variance below {SMALLEST_VARIANCE:.0e} in {_columns(variance < SMALLEST_VARIANCE, names)}: its "
+            "inverse is beyond float64; rescale the columns."
         )
     return Columns(mean, np.sqrt(variance))
 
 
-def covariance_of(X: FloatArray, mean: FloatArray, members: IndexArray) -> FloatArray:
-    """The covariance among some columns, dense; ``sample_covariance`` in chunks of rows."""
-    total: FloatArray | None = None
-    for begin in range(0, len(X), ROWS_AT_A_TIME):
-        centred = np.asarray(X[begin : begin + ROWS_AT_A_TIME, members], dtype=np.float64) - mean[members]
-        if total is None:
-            total = centred.T @ centred
-        else:
-            total += centred.T @ centred
-    assert total is not None
-    total /= len(X)
-    return total
+def _moments(X: Table) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Mean, variance, smallest and largest of every column: in memory one block of columns at a time."""
+    n_rows, n = X.shape
+    if isinstance(X, PartitionedRows):
+        return X.moments.mean, X.moments.squares / n_rows, X.moments.low, X.moments.high
+    mean, variance, low, high = (np.empty(n) for _ in range(4))
+    width = max(1, min(LARGEST_TILE, LARGEST_TILE * ROWS_AT_A_TIME // n_rows))
+    for begin in range(0, n, width):
+        here = slice(begin, begin + width)
+        block = np.asarray(X[:, here], dtype=np.float64)
+        low[here], high[here] = block.min(axis=0), block.max(axis=0)  # NaN goes through
+        with np.errstate(invalid="ignore", over="ignore"):
+            mean[here] = block.mean(axis=0)
+            centred = block - mean[here]
+            variance[here] = np.einsum("ti,ti->i", centred, centred) / n_rows
+    return mean, variance, low, high
 
 
-def covariance_of_pairs(X: FloatArray, mean: FloatArray, first: IndexArray, second: IndexArray) -> FloatArray:
+def covariances_of(X: Table, mean: FloatArray, groups: Sequence[IndexArray]) -> list[FloatArray]:
+    """The covariance among the columns of each group, dense; ``sample_covariance`` in chunks of rows."""
+    totals = _summed(X, _squares, [(members, mean[members]) for members in groups])
+    for total in totals:
+        total /= len(X)
+    return totals
+
+
+def covariance_of_pairs(X: Table, mean: FloatArray, first: IndexArray, second: IndexArray) -> FloatArray:
     """S_ij of single pairs."""
+    (total,) = _summed(X, _single_products, first, second, mean[first], mean[second])
+    return total / len(X)
+
+
+def _summed(X: Table, function: Callable[..., list[FloatArray]], *arguments: Any) -> list[FloatArray]:
+    """Sum ``function(rows, *arguments)``, a list of arrays, over all rows: in memory, or where the partitions are."""
+    return X.summed(function, *arguments) if isinstance(X, PartitionedRows) else function(X, *arguments)
+
+
+def _squares(rows: FloatArray, groups: list[tuple[IndexArray, FloatArray]]) -> list[FloatArray]:
+    totals = []
+    for members, mean in groups:
+        total: FloatArray | None = None
+        for begin in range(0, len(rows), ROWS_AT_A_TIME):
+            centred = np.asarray(rows[begin : begin + ROWS_AT_A_TIME, members], dtype=np.float64) - mean
+            if total is None:
+                total = centred.T @ centred
+            else:
+                total += centred.T @ centred
+        totals.append(np.zeros((len(members), len(members))) if total is None else total)
+    return totals
+
+
+def _single_products(
+    rows: FloatArray, first: IndexArray, second: IndexArray, mean_first: FloatArray, mean_second: FloatArray
+) -> list[FloatArray]:
     out = np.zeros(len(first))
     for at in range(0, len(first), PAIRS_AT_A_TIME):
         here = slice(at, at + PAIRS_AT_A_TIME)
-        i, j = first[here], second[here]
-        for begin in range(0, len(X), ROWS_AT_A_TIME):
-            rows = X[begin : begin + ROWS_AT_A_TIME]
-            left = np.asarray(rows[:, i], dtype=np.float64) - mean[i]
-            right = np.asarray(rows[:, j], dtype=np.float64) - mean[j]
+        for begin in range(0, len(rows), ROWS_AT_A_TIME):
+            some_rows = rows[begin : begin + ROWS_AT_A_TIME]
+            left = np.asarray(some_rows[:, first[here]], dtype=np.float64) - mean_first[here]
+            right = np.asarray(some_rows[:, second[here]], dtype=np.float64) - mean_second[here]
             out[here] += np.einsum("ti,ti->i", left, right)
-    return out / len(X)
+    return [out]
 
 
-def screen(X: FloatArray, columns: Columns, l1_penalty: float, memory: float) -> Screened:
+def screen(X: Table, columns: Columns, l1_penalty: float, memory: float) -> Screened:
     """Components of the graph of |S_ij| > l1_penalty within ``memory`` bytes, a third of it for the pairs."""
     n = X.shape[1]
-    tile = tile_width(len(X), memory)
+    tile = tile_width(len(X), _for_tiles(X, memory))
     room = int(memory / 3 / PAIR_BYTES / 2)  # halved: chunks are put together into one array
     parent = np.arange(n)
     chunks: list[Pairs] = []
@@ -176,16 +212,25 @@ def tile_width(n_rows: int, memory: float) -> int:
     return width
 
 
+def _for_tiles(X: Table, memory: float) -> float:
+    """The memory of one tile's work: Dask's own threads make several sums at once."""
+    return memory / X.at_once if isinstance(X, PartitionedRows) else memory
+
+
 def single_rounding(n_rows: int) -> float:
     """How far a correlation summed in single precision, in chunks of rows, can be from the true one."""
-    return SINGLE_ROUNDING * 1.01 * (min(n_rows, ROWS_AT_A_TIME) + n_rows / ROWS_AT_A_TIME + 4.0)
+    return _rounding(min(n_rows, ROWS_AT_A_TIME), n_rows / ROWS_AT_A_TIME)
 
 
-def sampled_sizes(X: FloatArray, columns: Columns, memory: float) -> FloatArray:
+def _rounding(longest: int, n_chunks: float) -> float:
+    return SINGLE_ROUNDING * 1.01 * (longest + n_chunks + 4.0)
+
+
+def sampled_sizes(X: Table, columns: Columns, memory: float) -> FloatArray:
     """|S_ij| of some columns with all others, in single precision: what a penalty would keep, before anything is."""
     n = X.shape[1]
     chosen = np.sort(np.random.default_rng(0).permutation(n)[:SAMPLED_COLUMNS])
-    tile = tile_width(len(X), memory)
+    tile = tile_width(len(X), _for_tiles(X, memory))
     out = np.empty((len(chosen), n), dtype=np.float32)
     for begin in range(0, n, tile):
         right = slice(begin, min(begin + tile, n))
@@ -203,10 +248,14 @@ def penalty_for_components(pairs: Pairs, n: int, largest: int) -> float:
     return 0.0 if stopped < 0 else float(size[order[stopped]])
 
 
-def _above(X: FloatArray, columns: Columns, left: slice, right: slice, l1_penalty: float) -> Pairs:
+def _above(X: Table, columns: Columns, left: slice, right: slice, l1_penalty: float) -> Pairs:
     """The pairs of one tile above the penalty, those near it decided in double."""
     product = _correlations(X, columns, left, right)
-    margin = single_rounding(len(X))
+    margin = (
+        _rounding(min(X.moments.longest, ROWS_AT_A_TIME), X.moments.n_chunks)
+        if isinstance(X, PartitionedRows)
+        else single_rounding(len(X))
+    )
     heights = columns.deviation[left], columns.deviation[right]
     same = left.start == right.start
     count = _count_above(product, *heights, l1_penalty, margin, same)
@@ -224,26 +273,45 @@ def _above(X: FloatArray, columns: Columns, left: slice, right: slice, l1_penalt
     return Pairs(first[kept], second[kept], value[kept].astype(np.float32))
 
 
-def _correlations(X: FloatArray, columns: Columns, left: slice | IndexArray, right: slice) -> FloatArray:
+def _correlations(X: Table, columns: Columns, left: slice | IndexArray, right: slice) -> FloatArray:
     """A tile of the correlation matrix in single precision."""
+    same = isinstance(left, slice) and left.start == right.start
+    blocks = (_block(columns, which, len(X)) for which in ((left,) if same else (left, right)))
+    (total,) = _summed(X, _products, *blocks)
+    return total
+
+
+class _Block(NamedTuple):
+    """Some columns: where they are, what is taken from them and what they are multiplied by."""
+
+    which: slice | IndexArray
+    mean: FloatArray
+    scale: FloatArray
+
+    def of(self, rows: FloatArray) -> FloatArray:
+        block = np.asarray(rows[:, self.which], dtype=np.float64) - self.mean
+        block *= self.scale
+        return block.astype(np.float32)
+
+
+def _block(columns: Columns, which: slice | IndexArray, n_rows: int) -> _Block:
+    return _Block(which, columns.mean[which], 1.0 / (columns.deviation[which] * np.sqrt(n_rows)))
+
+
+def _products(rows: FloatArray, left: _Block, right: _Block | None = None) -> list[FloatArray]:
+    """The products of two blocks of columns, or of one with itself."""
     total: FloatArray | None = None
-    for begin in range(0, len(X), ROWS_AT_A_TIME):
-        rows = X[begin : begin + ROWS_AT_A_TIME]
-        a = _standardised(rows, columns, left, len(X))
-        same = isinstance(left, slice) and left.start == right.start
-        b = a if same else _standardised(rows, columns, right, len(X))
+    for begin in range(0, len(rows), ROWS_AT_A_TIME):
+        chunk = rows[begin : begin + ROWS_AT_A_TIME]
+        a = left.of(chunk)
+        b = a if right is None else right.of(chunk)
         if total is None:
             total = a.T @ b
         else:
             total += a.T @ b
-    assert total is not None
-    return total
-
-
-def _standardised(rows: FloatArray, columns: Columns, which: slice | IndexArray, n_rows: int) -> FloatArray:
-    block = np.asarray(rows[:, which], dtype=np.float64) - columns.mean[which]
-    block *= 1.0 / (columns.deviation[which] * np.sqrt(n_rows))
-    return block.astype(np.float32)
+    if total is None:
+        total = np.zeros((len(left.mean), len((right or left).mean)), dtype=np.float32)
+    return [total]
 
 
 def _joined(chunks: list[Pairs]) -> Pairs:
@@ -252,9 +320,9 @@ def _joined(chunks: list[Pairs]) -> Pairs:
     return chunks[0] if len(chunks) == 1 else Pairs(*(np.concatenate(parts) for parts in zip(*chunks, strict=True)))
 
 
-def _columns(mask: BoolArray) -> str:
+def _columns(mask: BoolArray, names: Sequence[Any]) -> str:
     where = np.flatnonzero(mask)
-    return f"column{'s' * (len(where) > 1)} {some(where.tolist())}"
+    return f"column{'s' * (len(where) > 1)} {some([names[i] for i in where.tolist()])}"
 
 
 @compiled

@@ -30,8 +30,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from precisionnet.compiled import compiled_alongside
+from precisionnet.precision.partitions import ROWS_AT_A_TIME
 from precisionnet.precision.result import Status
-from precisionnet.precision.screening import ROWS_AT_A_TIME, Columns, Pairs, covariance_of_pairs, single_rounding
+from precisionnet.precision.screening import Columns, Pairs, covariance_of_pairs, single_rounding
 from precisionnet.precision.sparse_cholesky import (
     Factor,
     Pattern,
