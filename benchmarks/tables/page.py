@@ -203,8 +203,8 @@ def _unfinished(rows: pd.DataFrame) -> list[str]:
         return []
     splits = f"{min(found)}" if min(found) == max(found) else f"{min(found)} to {max(found)}"
     return [
-        f"Not finished: {len(found)} of {len(ENTRIES)} tables, with {splits} of {SPLITS} splits. A split judges on 12 to",
-        "1,300 rows: single tables move by tens of per cent from one split to the next.",
+        f"Not finished: {len(found)} of {len(ENTRIES)} tables, with {splits} of {SPLITS} splits. A split judges on 12",
+        "to 1,300 rows: single tables move by tens of per cent from one split to the next.",
         "",
     ]
 
