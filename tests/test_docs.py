@@ -234,12 +234,14 @@ def spread(values: pd.Series) -> str:
 def test_cohorts_in_the_readme_are_the_committed_rows():
     text = told()
     abide, ants = (experiment(f"{name}/flattened").set_index("method") for name in ("abide", "ants"))
-    assert len(abide) == len(ants) == 55
+    assert (len(abide), len(ants)) == (50, 55)
     for method in METHODS_OF_A_COMPARISON:
         paper = TABLE_1["abide"].get(method, {}).get("mae", "–")
-        edges = abide.loc[method, "edges"]
-        graph = f"{edges.min():.0f} to {edges.max():.0f}" if edges.notna().all() else "–"
-        cells = [spread(abide.loc[method, "mae"]), paper, graph, spread(ants.loc[method, "mae"])]
+        error = graph = "–"
+        if method in abide.index:  # the experiment has no naive since its second version
+            edges, error = abide.loc[method, "edges"], spread(abide.loc[method, "mae"])
+            graph = f"{edges.min():.0f} to {edges.max():.0f}" if edges.notna().all() else "–"
+        cells = [error, paper, graph, spread(ants.loc[method, "mae"])]
         assert f"| {METHODS[method].label} | {' | '.join(cells)} |" in text
 
 
