@@ -68,3 +68,17 @@ def test_fits_against_rows_are_the_committed_rows():
         workers = "" if how == "passes" else f" + 2 x {row.peak_worker_gb:.2f}"
         assert shown[2] == f"{row.peak_gb:.2f}{workers} GB"
         assert shown[3] == f"{row.mae_test:.4f}"
+
+
+def test_the_dense_solver_is_the_committed_rows():
+    rows = pd.read_csv(ROOT / "results" / "scale" / "dense.csv").set_index("threads")
+    before = pd.read_csv(ROOT / "results" / "scale" / "before.csv")
+    text = (ROOT / "docs" / "large.md").read_text(encoding="utf-8").split("<!-- results/scale/dense.csv -->")[1]
+    text = " ".join(text.split("\n\n")[0].split())
+    assert f"{rows.seconds['1']:.2f} s on one core and {rows.seconds['all']:.2f} s on two" in text
+    assert rows.seconds["1"] >= 1.6 * rows.seconds["all"]
+    assert f"the peak is {rows.gigabytes.max():.2f} GB" in text
+    small = before[before["n"] <= 200]
+    assert (
+        f"{len(small)} problems of 20 to 200 columns, {small.ratio.min():.2f} to {small.ratio.max():.2f} times" in text
+    )
