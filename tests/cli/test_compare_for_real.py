@@ -104,7 +104,7 @@ def test_another_config_or_table_in_the_folder_is_refused(table, tmp_path):
     first = compare(table, out, *cheap)
     assert (first.communicate(), first.returncode)[1] == 0
     kept = lines(out)
-    other = compare(table, out, *cheap, "--repeats", "3")
+    other = compare(table, out, *cheap, "--repeats", "1")
     _, told = other.communicate()
     assert other.returncode == 2
     assert "repeats" in told
