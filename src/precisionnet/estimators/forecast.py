@@ -22,12 +22,12 @@ import numpy as np
 from scipy import special
 
 from precisionnet.errors import InputError
-from precisionnet.estimators.preparation import TrainingData
+from precisionnet.estimators.preparation import TrainingData, kinds_of
 from precisionnet.joint.member_stack import FEWEST_BATCHES, SMALLEST_BATCH
 from precisionnet.joint.problem import GraphTerms
 from precisionnet.joint.sparse_support import FREE_PER_NODE, LIGHT_MOST, LIGHTER
 from precisionnet.joint.standard import STACKED
-from precisionnet.kinds import TRIED_FROM, kinds_for
+from precisionnet.kinds import TRIED_FROM
 from precisionnet.memory import free_memory
 from precisionnet.parameters import Settings
 from precisionnet.precision.rows import DENSE_MOST, rounded_up
@@ -102,8 +102,7 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
     """
     rows = data.training
     n_rows, n = rows.X.shape
-    kept = settings.kernel_rows if data.whole is None else 0
-    kinds = kinds_for(n_rows, n, settings.widest, sparse=data.sparse, kernel_rows=kept)
+    kinds = kinds_of(data, settings)
     n_folds = settings.n_folds(n_rows) if settings.recipe == "standard" else 1
     roster = settings.members(n_folds, kinds) if settings.recipe == "standard" else []
     own_rows = max(1, n_rows - n_rows // max(n_folds, 2))

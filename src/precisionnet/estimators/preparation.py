@@ -43,6 +43,7 @@ from precisionnet.estimators.targets import (
     classes_of,
     learns_logarithm,
 )
+from precisionnet.kinds import Kind, kinds_for
 from precisionnet.linalg import LARGEST
 from precisionnet.nn.sparse_shift import SparseShift
 from precisionnet.parameters import BY_NAME, Settings
@@ -242,6 +243,26 @@ def prepare(
         encoder,
         sparse=on_support,
     )
+
+
+def kinds_of(data: TrainingData, settings: Settings) -> tuple[Kind, ...]:
+    """Return the kinds of an ensemble of several; none keeps rows of a table that is not in memory as a whole.
+
+    Parameters
+    ----------
+    data : TrainingData
+        What training sees of the table.
+    settings : Settings
+        With ``kernel_rows``.
+
+    Returns
+    -------
+    tuple of Kind
+        In the order of the members.
+    """
+    rows = data.training.X
+    kept = settings.kernel_rows if data.whole is None else 0
+    return kinds_for(len(rows), rows.shape[1], settings.widest, sparse=data.sparse, kernel_rows=kept)
 
 
 def learned_target(

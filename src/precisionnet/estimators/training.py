@@ -20,7 +20,7 @@ from precisionnet.estimators.explanation import TaskEffects, task_effects
 from precisionnet.estimators.fitted import Fitted, OutOfFold, training_device
 from precisionnet.estimators.networks import NetworkFactory, linear_members, new_network
 from precisionnet.estimators.out_of_fold import finished
-from precisionnet.estimators.preparation import TrainingData, learned_target
+from precisionnet.estimators.preparation import TrainingData, kinds_of, learned_target
 from precisionnet.estimators.rows import FEWEST_FOLDS, Table, left_out_rows
 from precisionnet.estimators.targets import NumberTarget, learns_logarithm
 from precisionnet.joint.algorithm1 import Algorithm1, Schedule
@@ -30,7 +30,7 @@ from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, St
 from precisionnet.joint.sparse_support import sparse_start
 from precisionnet.joint.standard import StandardRecipe, trial_losses
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
-from precisionnet.kinds import BETTER_BY, EVERY, KERNEL, LASSO, TRIAL, TRIAL_FOLDS, TRIED_FROM, Kind, kinds_for
+from precisionnet.kinds import BETTER_BY, EVERY, KERNEL, LASSO, TRIAL, TRIAL_FOLDS, TRIED_FROM, Kind
 from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import LEARNED, Settings
 from precisionnet.sparse_matrices import with_means
@@ -95,7 +95,7 @@ class TrainingRun:
         self._same_rows = True
         self._weights_before: dict[str, float] = {}
         """Those of the kinds in the model that training goes on from, where networks have seen all rows."""
-        self._kinds = _kinds(settings, data)
+        self._kinds = kinds_of(data, settings)
         known = None if resume is None else snapshot_of(resume, settings, data, network)
         self._roster = settings.members(settings.n_folds(len(data.training)), self._kinds)
         """Kind and fold of the networks that are trained."""
@@ -385,13 +385,6 @@ class TrainingRun:
         return linear_members(x, rows.y, rows.weight, self._folds, data.target, lasso=kind is LASSO)
 
 
-def _kinds(settings: Settings, data: TrainingData) -> tuple[Kind, ...]:
-    """Return the kinds of an ensemble of several; none keeps rows of a table that is not in memory as a whole."""
-    rows = data.training.X
-    kept = settings.kernel_rows if data.whole is None else 0
-    return kinds_for(len(rows), rows.shape[1], settings.widest, sparse=data.sparse, kernel_rows=kept)
-
-
 def _refuse_other_rows(targets: Sequence[TrainingData], settings: Settings, resume: Fitted | None) -> None:
     """Targets that share a run have the same rows in the same order, and members to themselves."""
     first = targets[0].training
@@ -425,7 +418,7 @@ def snapshot_of(
         and fitted.on_support == data.sparse
         and not (learns_logarithm(fitted.target) and data.training.y.min() <= 0.0)
     )
-    kinds = _kinds(settings, data)
+    kinds = kinds_of(data, settings)
     roster = [one for one in settings.members(len(fitted.folds), kinds) if one[0].name in fitted.member_kinds]
     if not same or not roster:
         return None
