@@ -30,14 +30,14 @@ from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 RIDGE = 0.1
 SINGULAR = 1e-8
-"""Variance left to a column given the others, in units of its own, below which Sigma counts as singular."""
+"""Sigma counts as singular if the other columns leave less than this share of some column's variance."""
 MANY_ROWS, LARGEST_POOL = 8, 500_000
-"""Patterns with fewer rows than the first are computed together, up to so many numbers at once."""
+"""Patterns with fewer than ``MANY_ROWS`` rows are computed together, up to ``LARGEST_POOL`` numbers at once."""
 
 
 @dataclass(frozen=True)
 class EMResult:
-    """Mean and covariance of maximum likelihood, or where the iteration stopped on the way there.
+    """Mean and covariance of maximum likelihood, or the last iterate if the iteration stopped before.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class EMResult:
 
     @property
     def note(self) -> str:
-        """What a user should know, in a sentence; empty where there is nothing to say."""
+        """What a user should know about the estimate, in a sentence; empty if there is nothing to say."""
         notes = []
         if self.ridge > 0.0:
             notes.append(
@@ -144,48 +144,51 @@ def em_covariance(
 
 
 class EMState(NamedTuple):
-    """What EM iterates on."""
+    """An iterate of EM: mean and covariance."""
 
     mean: FloatArray
     sigma: FloatArray
 
     def away(self, other: EMState) -> float:
-        """Largest difference of any entry."""
+        """Return the largest absolute difference of any entry."""
         return max(float(np.abs(self.mean - other.mean).max()), float(np.abs(self.sigma - other.sigma).max()))
 
 
 class EMStep(NamedTuple):
-    """Where a step led to."""
+    """The result of one step: the next iterate, and the likelihood of the one before it."""
 
     state: EMState
     value: float
-    """Twice the log-likelihood, prior included and but for a constant, where the step began."""
+    """Twice the log-likelihood at the iterate where the step began, with the prior and without constant terms."""
 
 
 class PatternGroup(NamedTuple):
-    """Patterns that miss equally many columns."""
+    """Patterns of missing values that all miss the same number of columns."""
 
     absent: IndexArray
-    """(patterns, columns missing)."""
+    """Indices of the missing columns, (n_patterns, n_missing)."""
     which: IndexArray
-    """Which pattern each of the rows has."""
+    """The pattern of each of ``rows``."""
     rows: IndexArray
     sizes: FloatArray
-    """Rows of each pattern."""
+    """The number of rows of each pattern."""
 
 
 @dataclass(frozen=True)
 class EMLikelihood:
-    """What ``climb`` goes up on."""
+    """The likelihood of rows with missing values, which ``climb`` maximises."""
 
     Z: FloatArray
-    """Rows in standard units; their missing entries are working memory."""
+    """Rows in standard units; their missing entries are overwritten in every step."""
     groups: list[PatternGroup]
     ridge: float
     centred: bool
 
     def climb(self, tol: float, max_iter: int) -> tuple[EMState, int, bool] | None:
-        """From independent columns until a step moves by ``tol`` or less; None where Sigma becomes singular."""
+        """Iterate from independent columns until a step moves by ``tol`` or less; None if Sigma becomes singular.
+
+        Returns the last iterate, the number of iterations, and whether it converged.
+        """
         state, iteration, moved = EMState(np.zeros(self.Z.shape[1]), np.eye(self.Z.shape[1])), 0, np.inf
         before: EMState | None = None
         while iteration < max_iter and moved > tol:
@@ -204,7 +207,7 @@ class EMLikelihood:
         return state, iteration, moved <= tol
 
     def step(self, state: EMState) -> EMStep | None:
-        """One E and one M step; None where Sigma is singular."""
+        """Take one E and one M step; return None if Sigma is singular."""
         factor = try_cholesky(state.sigma)
         if factor is None:
             return None
@@ -233,7 +236,7 @@ class EMLikelihood:
 
 
 def _extrapolated(zero: EMState, first: EMState, second: EMState) -> EMState:
-    """SQUAREM's third scheme, shortened until Sigma is positive definite."""
+    """Extrapolate from three iterates by SQUAREM's third scheme, shortened until Sigma is positive definite."""
     r = [b - a for a, b in zip(zero, first, strict=True)]
     v = [c - b - d for b, c, d in zip(first, second, r, strict=True)]
     alpha = max(_norm(r) / max(_norm(v), np.finfo(float).tiny), 1.0)
@@ -249,12 +252,12 @@ def _norm(parts: Sequence[FloatArray]) -> float:
 
 
 def groups_of(present: BoolArray) -> list[PatternGroup]:
-    """The rows with something missing, gathered for ``EMLikelihood.step``."""
+    """Group the rows with missing values by their patterns, as ``EMLikelihood.step`` needs them."""
     pools: dict[int, list[tuple[IndexArray, IndexArray]]] = {}
     groups = []
     for rows, absent in patterns(present):
         if len(rows) >= MANY_ROWS:
-            groups.append(_group([(rows, absent)]))  # one product with one C
+            groups.append(_group([(rows, absent)]))  # many rows share one C: one product does
             continue
         pool = pools.setdefault(len(absent), [])
         pool.append((rows, absent))

@@ -57,10 +57,11 @@ SHARE_OF_FREE_MEMORY = 0.75
 SMALLEST_MEMORY = 4e6
 MAX_ITER = 2000
 BATCH = 256, 400_000
-"""Small components that are handed out together: how many at most, and how many entries of their covariances."""
+"""Small components are handed to a worker in batches: of so many components at most, and of so many entries of their
+covariances."""
 NEARLY_COLLINEAR = 1e-8
 WORTH_SAMPLING = 1e12
-"""Multiplications of the screening from which a hopeless penalty is found out by a sample of columns."""
+"""If screening takes more multiplications than this, a sample of columns first tells if the penalty is too small."""
 
 
 @dataclass(frozen=True)
@@ -124,14 +125,14 @@ class SparsePrecisionResult:
 
 
 class Part(NamedTuple):
-    """One component's answer: its entries, by position in the table, and what they are worth."""
+    """The solution of one component: its entries, at their positions in the whole matrix, and how good they are."""
 
     row: IndexArray
     column: IndexArray
     value: FloatArray
     objective: float
     gap: float
-    """Proved bound on the objective less the optimum, not divided by anything."""
+    """Proved bound on the objective less the optimum, as it is: not relative to the size or the objective."""
     n_iter: int
     status: Status
 
@@ -147,8 +148,8 @@ def graphical_lasso_from_rows(
     """Estimate the sparse precision matrix of very many columns from rows, with a proof of its accuracy.
 
     The answer is that of ``graphical_lasso(sample_covariance(X), l1_penalty)``: columns are centred and otherwise taken
-    as given, and the covariance is divided by the number of rows. Standardise the columns first where one penalty shall
-    mean the same for all. No matrix of all pairs is ever stored.
+    as given, and the covariance is divided by the number of rows. Standardise the columns first if one penalty is to
+    mean the same for all of them. No matrix of all pairs is ever stored.
 
     Parameters
     ----------
@@ -185,7 +186,7 @@ def graphical_lasso_from_rows(
     started = time.perf_counter()
     check_stopping(tol, 1)
     l1_penalty = _checked_penalty(l1_penalty)
-    count_for(n_jobs)  # a wrong number is said now, not after the screening
+    count_for(n_jobs)  # refuse a wrong number now, not after the screening
     X = checked_rows(X)
     memory = _memory(max_memory)
     n = X.shape[1]
@@ -208,7 +209,7 @@ def graphical_lasso_from_rows(
 
 
 def largest_dense(memory: float, n_rows: int) -> int:
-    """The largest component that a dense solve has room for."""
+    """Return the number of columns of the largest component that a dense solve has room for."""
     # DENSE_BYTES n^2 + 16 T n <= memory, where T counts up to a chunk of rows
     rows = 16.0 * min(n_rows, 2048)
     fits = (np.sqrt(rows**2 + 4.0 * DENSE_BYTES * memory) - rows) / (2.0 * DENSE_BYTES)
@@ -241,9 +242,10 @@ def _memory(max_memory: float | None) -> float:
 
 
 def _refuse_by_sample(X: Table, columns: Columns, l1_penalty: float, memory: float, dense_most: int) -> None:
-    """Refuse in seconds where some columns show that a component is too large and that its pairs have no room.
+    """Refuse within seconds a penalty at which a component is too large and its pairs have no room.
 
-    A component has at least as many columns as one of its columns has partners, and one more.
+    A sample of columns decides. A column and the partners it is paired with are all in one component, so a column with
+    many partners shows that its component is large.
     """
     size = sampled_sizes(X, columns, memory)
     n_partners = (size > l1_penalty).sum(axis=1)
@@ -259,13 +261,13 @@ def _refuse_by_sample(X: Table, columns: Columns, l1_penalty: float, memory: flo
 
 
 def rounded_up(value: float, digits: int = 3) -> float:
-    """A number that is a little larger and short to write."""
+    """Round up to so many significant digits, to a number that is larger than ``value`` and short to write."""
     step = 10.0 ** (floor(log10(value)) - digits + 1)
     return float(f"{(floor(value * (1.0 + 1e-6) / step) + 1) * step:.{digits}g}")
 
 
 def _groups(labels: IndexArray) -> list[IndexArray]:
-    """Sorted members of every component, in the order of their smallest."""
+    """Return the sorted members of every component, the components in the order of their smallest members."""
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
@@ -276,7 +278,10 @@ def _singles(columns: Columns, members: IndexArray) -> Part:
 
 
 def _pairs(X: Table, columns: Columns, groups: list[IndexArray], l1_penalty: float) -> tuple[Part, list[IndexArray]]:
-    """All components of two columns at once, and those that are too nearly collinear for the closed form."""
+    """Solve all components of two columns at once; return the solutions, and the groups left to the dense solver.
+
+    Those are the groups whose columns are too nearly collinear for the closed form.
+    """
     i, j = np.array(groups, dtype=np.int64).reshape(-1, 2).T
     variance = columns.deviation[i] ** 2, columns.deviation[j] ** 2
     given = covariance_of_pairs(X, columns.mean, i, j)
@@ -289,7 +294,7 @@ def _pairs(X: Table, columns: Columns, groups: list[IndexArray], l1_penalty: flo
     edge = w != 0.0
     # tr(S theta) + l1 sum |theta| = tr(W theta) = 2
     objective = float((2.0 + np.log(det)).sum())
-    gap = 16.0 * float(np.finfo(float).eps) * float((a * b / det).sum())  # what rounding leaves unknown
+    gap = 16.0 * float(np.finfo(float).eps) * float((a * b / det).sum())  # rounding errors of the closed form
     row = np.concatenate([i, j, i[edge], j[edge]])
     column = np.concatenate([i, j, j[edge], i[edge]])
     across = -(w / det)[edge]
@@ -305,12 +310,12 @@ def _dense(
     n_jobs: int | None,
     memory: float,
 ) -> list[Part]:
-    """Components of three columns and more, the largest first, small ones in batches."""
+    """Solve components with dense matrices, the largest first and small ones in batches."""
     if not groups:
         return []
     batches = _batches(sorted(groups, key=len, reverse=True))
     largest = len(batches[0][0])
-    # Beside the one that is solved, a covariance waits for each worker.
+    # Each worker holds the component it solves, and a second covariance waits for it.
     workers = min(count_for(n_jobs), len(batches), max(1, int(memory / (DENSE_BYTES + 16) / largest**2)))
     calls = ((covariances_of(X, columns.mean, batch), batch, l1_penalty, tol) for batch in batches)
     done = in_workers(_solve_batch, calls, workers, by_file=False)
@@ -330,13 +335,16 @@ def _batches(groups: Sequence[IndexArray]) -> list[list[IndexArray]]:
 
 
 def _solve_batch(covariances: list[FloatArray], batch: list[IndexArray], l1_penalty: float, tol: float) -> list[Part]:
-    """In one thread, wherever it runs: the bits of a product depend on the number of threads."""
+    """Solve the components of one batch, in one thread.
+
+    The last bits of a matrix product depend on the number of threads, and the result must not depend on where it runs.
+    """
     with limited_threads(1):
         return [_solve_dense(emp_cov, members, l1_penalty, tol) for emp_cov, members in _emptied(covariances, batch)]
 
 
 def _emptied(covariances: list[FloatArray], batch: list[IndexArray]) -> Iterator[tuple[FloatArray, IndexArray]]:
-    """Hand each covariance over and let go of it."""
+    """Yield each covariance and drop it from the list, so that its memory is free once it is solved."""
     for members in batch:
         yield covariances.pop(0), members
 
@@ -367,7 +375,10 @@ def _large(
     memory: float,
     dense_most: int,
 ) -> list[Part]:
-    """Components without room for dense matrices: by sparse factors, where the pairs are held and fill allows it."""
+    """Solve the components that are too large for dense matrices, by sparse factors.
+
+    Refuse if the pairs above the penalty did not fit in memory, or if a factor would have too many entries.
+    """
     n = X.shape[1]
     parts: list[Part] = []
     reason = ""
@@ -418,7 +429,7 @@ def _solve_gathered(
     memory: float,
     n_jobs: int | None,
 ) -> SparseSolved:
-    """Bring the columns of one component here, which sparse factors go over many times, and no others."""
+    """Solve a component of a Dask table: fetch its columns, which the solver reads many times, and no others."""
     size = 8.0 * len(members) * len(X)
     if 2.0 * size > memory:
         raise TooMuchFill(f"its own rows take {1e-9 * size:.3g} GB where they are solved")

@@ -1,18 +1,18 @@
-r"""Which columns of a table are separate problems, from its rows, without an N x N array.
+r"""Screening: find the groups of columns that are separate problems, from rows and without an N x N array.
 
     S_ij = sum_t (x_ti - mean_i)(x_tj - mean_j) / T,      an edge where |S_ij| > l1_penalty
 
 The components of that graph are separate graphical lassos (``component_solver.py``). Regime: more columns than an N x N
-array has room for. A tile of S is the product of two blocks of columns; what is above the penalty is kept, the rest is
-forgotten.
+array has room for. A tile of S is the product of two blocks of columns; its entries above the penalty are kept, and the
+others are dropped.
 
 How this differs from the textbook:
 
 - tiles are multiplied in single precision, twice as fast. The error of a sum of T products of unit columns is at most
   (T + 2) 2^-24, whatever the order of summation; pairs within that of the penalty are computed again in double;
 - long tables are summed in chunks of rows, which bounds both that error and the memory;
-- groups are united while tiles come, so that they are known even where the pairs themselves have no room. Where they
-  have none, the smaller ones are forgotten: what is left still tells at which penalty the components become small
+- groups are united tile by tile, so that they are known even if the pairs themselves do not fit in memory. If they do
+  not, the smaller pairs are dropped: those that are left still tell at which penalty the components become small
   (Kruskal's algorithm: pairs from the largest down are united until a group is too large).
 """
 
@@ -36,11 +36,11 @@ PAIRS_AT_A_TIME = 1024
 SINGLE_ROUNDING = 2.0**-24
 SAMPLED_COLUMNS = 64
 SAMPLED_DEGREE = 0.5
-"""Pairs a column at which a random graph has only small components."""
+"""Pairs per column at which a random graph has only small components."""
 
 
 Table = FloatArray | PartitionedRows
-"""Rows in memory, or in the partitions of a Dask table."""
+"""A table of rows, in memory or in the partitions of a Dask table."""
 
 
 class Columns(NamedTuple):
@@ -58,7 +58,7 @@ class Pairs(NamedTuple):
     value: FloatArray
 
     def where(self, kept: BoolArray) -> Pairs:
-        """Some of them."""
+        """Return the pairs at which ``kept`` is true."""
         return Pairs(self.first[kept], self.second[kept], self.value[kept])
 
 
@@ -69,11 +69,11 @@ class Screened(NamedTuple):
     """The smallest member of each column's component."""
     pairs: Pairs
     kept_above: float
-    """Pairs above this are held: the penalty, or more where there was no room."""
+    """The pairs above this value are all held: it is the penalty, or more if not all pairs had room."""
 
 
 def checked_rows(X: Any) -> Table:
-    """A table of real numbers, not copied where it is an array already; one of Dask's stays where it is."""
+    """Check that ``X`` is a table of real numbers; an array is not copied, and a Dask table stays in its partitions."""
     rows: Table = partitioned_rows(X) if is_partitioned(X) else _rows_in_memory(X)
     if rows.shape[0] < 2 or rows.shape[1] < 1:
         raise InputError(f"X has shape {rows.shape}: a covariance needs at least two rows and one column.")
@@ -94,7 +94,7 @@ def _rows_in_memory(X: Any) -> FloatArray:
 
 
 def column_moments(X: Table) -> Columns:
-    """Means and deviations; every value is looked at here."""
+    """Return every column's mean and standard deviation; refuse values that are not finite and constant columns."""
     mean, variance, low, high = _moments(X)
     names = X.names if isinstance(X, PartitionedRows) else range(X.shape[1])
     bad = ~((low >= -LARGEST) & (high <= LARGEST))
@@ -114,7 +114,7 @@ def column_moments(X: Table) -> Columns:
 
 
 def _moments(X: Table) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Mean, variance, smallest and largest of every column: in memory one block of columns at a time."""
+    """Return mean, variance, minimum and maximum of every column; a table in memory is read a block at a time."""
     n_rows, n = X.shape
     if isinstance(X, PartitionedRows):
         return X.moments.mean, X.moments.squares / n_rows, X.moments.low, X.moments.high
@@ -123,7 +123,7 @@ def _moments(X: Table) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     for begin in range(0, n, width):
         here = slice(begin, begin + width)
         block = np.asarray(X[:, here], dtype=np.float64)
-        low[here], high[here] = block.min(axis=0), block.max(axis=0)  # NaN goes through
+        low[here], high[here] = block.min(axis=0), block.max(axis=0)  # a NaN in a column makes these NaN
         with np.errstate(invalid="ignore", over="ignore"):
             mean[here] = block.mean(axis=0)
             centred = block - mean[here]
@@ -132,7 +132,7 @@ def _moments(X: Table) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
 
 
 def covariances_of(X: Table, mean: FloatArray, groups: Sequence[IndexArray]) -> list[FloatArray]:
-    """The covariance among the columns of each group, dense; ``sample_covariance`` in chunks of rows."""
+    """Return the sample covariance among the columns of each group, a dense matrix, summed in chunks of rows."""
     totals = _summed(X, _squares, [(members, mean[members]) for members in groups])
     for total in totals:
         total /= len(X)
@@ -140,13 +140,13 @@ def covariances_of(X: Table, mean: FloatArray, groups: Sequence[IndexArray]) -> 
 
 
 def covariance_of_pairs(X: Table, mean: FloatArray, first: IndexArray, second: IndexArray) -> FloatArray:
-    """S_ij of single pairs."""
+    """Return S_ij for a list of pairs (i, j)."""
     (total,) = _summed(X, _single_products, first, second, mean[first], mean[second])
     return total / len(X)
 
 
 def _summed(X: Table, function: Callable[..., list[FloatArray]], *arguments: Any) -> list[FloatArray]:
-    """Sum ``function(rows, *arguments)``, a list of arrays, over all rows: in memory, or where the partitions are."""
+    """Sum ``function(rows, *arguments)``, a list of arrays, over all rows, in memory or where the partitions are."""
     return X.summed(function, *arguments) if isinstance(X, PartitionedRows) else function(X, *arguments)
 
 
@@ -179,10 +179,13 @@ def _single_products(
 
 
 def screen(X: Table, columns: Columns, l1_penalty: float, memory: float) -> Screened:
-    """Components of the graph of |S_ij| > l1_penalty within ``memory`` bytes, a third of it for the pairs."""
+    """Find the components of the graph with an edge where |S_ij| > l1_penalty, and its edges.
+
+    This takes at most ``memory`` bytes, a third of them for the pairs.
+    """
     n = X.shape[1]
     tile = tile_width(len(X), _for_tiles(X, memory))
-    room = int(memory / 3 / PAIR_BYTES / 2)  # halved: chunks are put together into one array
+    room = int(memory / 3 / PAIR_BYTES / 2)  # halved: concatenating the chunks takes as much again
     parent = np.arange(n)
     chunks: list[Pairs] = []
     held, kept_above = 0, l1_penalty
@@ -205,7 +208,7 @@ def screen(X: Table, columns: Columns, l1_penalty: float, memory: float) -> Scre
 
 
 def tile_width(n_rows: int, memory: float) -> int:
-    """The widest block of columns whose tile, and all that is needed to make it, takes a quarter of the memory."""
+    """Return how wide a block of columns may be for a tile, and all that makes it, to take a quarter of the memory."""
     rows, width = min(n_rows, ROWS_AT_A_TIME), LARGEST_TILE
     while width > SMALLEST_TILE and (24 * rows * width + 20 * width * width) > memory / 4:
         width //= 2
@@ -213,12 +216,12 @@ def tile_width(n_rows: int, memory: float) -> int:
 
 
 def _for_tiles(X: Table, memory: float) -> float:
-    """The memory of one tile's work: Dask's own threads make several sums at once."""
+    """Return the memory that one tile may take: less for a Dask table, whose threads make several sums at once."""
     return memory / X.at_once if isinstance(X, PartitionedRows) else memory
 
 
 def single_rounding(n_rows: int) -> float:
-    """How far a correlation summed in single precision, in chunks of rows, can be from the true one."""
+    """Return how far a correlation summed in single precision, in chunks of rows, can be from the true one."""
     return _rounding(min(n_rows, ROWS_AT_A_TIME), n_rows / ROWS_AT_A_TIME)
 
 
@@ -227,7 +230,10 @@ def _rounding(longest: int, n_chunks: float) -> float:
 
 
 def sampled_sizes(X: Table, columns: Columns, memory: float) -> FloatArray:
-    """|S_ij| of some columns with all others, in single precision: what a penalty would keep, before anything is."""
+    """Return |S_ij| of some columns with all others, in single precision.
+
+    It tells which pairs a penalty would keep, before the whole table is screened.
+    """
     n = X.shape[1]
     chosen = np.sort(np.random.default_rng(0).permutation(n)[:SAMPLED_COLUMNS])
     tile = tile_width(len(X), _for_tiles(X, memory))
@@ -241,7 +247,7 @@ def sampled_sizes(X: Table, columns: Columns, memory: float) -> FloatArray:
 
 
 def penalty_for_components(pairs: Pairs, n: int, largest: int) -> float:
-    """The smallest penalty among the pairs' sizes at which no component has more than ``largest`` columns."""
+    """Return the smallest penalty among the pairs' sizes that leaves no component of more than ``largest`` columns."""
     size = np.abs(pairs.value)
     order = np.argsort(-size, kind="stable")
     stopped = _first_too_large(pairs.first, pairs.second, order, n, largest)
@@ -249,7 +255,7 @@ def penalty_for_components(pairs: Pairs, n: int, largest: int) -> float:
 
 
 def _above(X: Table, columns: Columns, left: slice, right: slice, l1_penalty: float) -> Pairs:
-    """The pairs of one tile above the penalty, those near it decided in double."""
+    """Return the pairs of one tile that are above the penalty; pairs near it are computed again in double precision."""
     product = _correlations(X, columns, left, right)
     margin = (
         _rounding(min(X.moments.longest, ROWS_AT_A_TIME), X.moments.n_chunks)
@@ -274,7 +280,7 @@ def _above(X: Table, columns: Columns, left: slice, right: slice, l1_penalty: fl
 
 
 def _correlations(X: Table, columns: Columns, left: slice | IndexArray, right: slice) -> FloatArray:
-    """A tile of the correlation matrix in single precision."""
+    """Return a tile of the correlation matrix, in single precision."""
     same = isinstance(left, slice) and left.start == right.start
     blocks = (_block(columns, which, len(X)) for which in ((left,) if same else (left, right)))
     (total,) = _summed(X, _products, *blocks)
@@ -282,7 +288,7 @@ def _correlations(X: Table, columns: Columns, left: slice | IndexArray, right: s
 
 
 class _Block(NamedTuple):
-    """Some columns: where they are, what is taken from them and what they are multiplied by."""
+    """A block of columns: their positions, the means to subtract and the factors to multiply by."""
 
     which: slice | IndexArray
     mean: FloatArray
@@ -299,7 +305,7 @@ def _block(columns: Columns, which: slice | IndexArray, n_rows: int) -> _Block:
 
 
 def _products(rows: FloatArray, left: _Block, right: _Block | None = None) -> list[FloatArray]:
-    """The products of two blocks of columns, or of one with itself."""
+    """Return the product of two blocks of columns, or of one block with itself."""
     total: FloatArray | None = None
     for begin in range(0, len(rows), ROWS_AT_A_TIME):
         chunk = rows[begin : begin + ROWS_AT_A_TIME]
@@ -329,7 +335,7 @@ def _columns(mask: BoolArray, names: Sequence[Any]) -> str:
 def _count_above(
     product: FloatArray, high: FloatArray, wide: FloatArray, l1_penalty: float, margin: float, same: bool
 ) -> int:
-    """How many entries may be above the penalty; above the diagonal alone where the tile is on it."""
+    """Count the entries that may be above the penalty; of a tile on the diagonal only those above the diagonal."""
     total = 0
     for i in range(product.shape[0]):
         for j in range(i + 1 if same else 0, product.shape[1]):
@@ -349,7 +355,10 @@ def _list_above(
     second: IndexArray,
     value: FloatArray,
 ) -> int:
-    """Fill in the pairs that ``_count_above`` counts; how many (the two loops may round differently at the margin)."""
+    """Fill in the pairs that ``_count_above`` counts, and return how many there are.
+
+    The two loops may round differently at the margin, so that there may be fewer.
+    """
     found = 0
     for i in range(product.shape[0]):
         begin = i + 1 if same else 0
@@ -393,7 +402,7 @@ def _roots(parent: IndexArray) -> IndexArray:
 
 @compiled
 def _first_too_large(first: IndexArray, second: IndexArray, order: IndexArray, n: int, largest: int) -> int:
-    """Where in the order a pair would make a group of more than ``largest``; -1 where none does."""
+    """Return the first position in ``order`` whose pair would make a group of more than ``largest`` columns, or -1."""
     parent, size = np.arange(n), np.ones(n, np.int64)
     for k in range(len(order)):
         a, b = _root(parent, first[order[k]]), _root(parent, second[order[k]])

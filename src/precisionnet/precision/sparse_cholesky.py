@@ -26,23 +26,29 @@ from precisionnet.types import FloatArray, IndexArray
 
 
 class Pattern(NamedTuple):
-    """Where a symmetric matrix may be non-zero above its diagonal, by columns, and what that means for its factor."""
+    """The entries of a symmetric matrix above its diagonal that may differ from zero, and the size of its factor.
+
+    The rows of column j are ``row[start[j] : start[j + 1]]``.
+    """
 
     start: IndexArray
     row: IndexArray
     parent: IndexArray
-    """The elimination tree."""
+    """The elimination tree: the parent of every node, -1 for a root."""
     factor_start: IndexArray
-    """Where each column of L begins."""
+    """The position at which each column of L begins."""
 
     @property
     def n_multiplications(self) -> float:
-        """Of one factorisation, about."""
+        """About how many multiplications one factorisation takes."""
         return float((np.diff(self.factor_start).astype(float) ** 2).sum())
 
 
 class Factor(NamedTuple):
-    """L without its unit diagonal, by columns with sorted rows, and D."""
+    """The factors of A = L D L'.
+
+    L is stored column by column, each column's rows sorted, without its unit diagonal; ``diagonal`` is D.
+    """
 
     start: IndexArray
     row: IndexArray
@@ -51,12 +57,12 @@ class Factor(NamedTuple):
 
     @property
     def log_det(self) -> float:
-        """Of A."""
+        """The logarithm of the determinant of A."""
         return float(np.log(self.diagonal).sum())
 
 
 def minimum_degree_order(first: IndexArray, second: IndexArray, n: int) -> IndexArray:
-    """An order of the nodes in which the factor of the graph's matrix has few entries: position -> node."""
+    """Return the node at each position of an order in which the factor of the graph's matrix has few entries."""
     ones = np.ones(len(first))
     graph = sparse.coo_array((ones, (first, second)), shape=(n, n)).tocsr()
     graph = graph + graph.T
@@ -73,7 +79,7 @@ def minimum_degree_order(first: IndexArray, second: IndexArray, n: int) -> Index
 
 
 def analyse(start: IndexArray, row: IndexArray, most: int) -> Pattern | None:
-    """The factor's size from the pattern; None where it has more than ``most`` entries."""
+    """Find the factor's size from the pattern; return None if it has more than ``most`` entries."""
     parent, count, total = _elimination_tree(start, row, most)
     if total > most:
         return None
@@ -81,7 +87,7 @@ def analyse(start: IndexArray, row: IndexArray, most: int) -> Pattern | None:
 
 
 def factorise(pattern: Pattern, above: FloatArray, diagonal: FloatArray) -> Factor | None:
-    """L and D; None where the matrix is not positive definite."""
+    """Compute L and D; return None if the matrix is not positive definite."""
     size = int(pattern.factor_start[-1])
     row, value, d = np.empty(size, np.int32), np.empty(size), np.empty(len(diagonal))
     definite = _ldl(*pattern, above, diagonal, row, value, d)
@@ -89,14 +95,14 @@ def factorise(pattern: Pattern, above: FloatArray, diagonal: FloatArray) -> Fact
 
 
 def selected_inverse(factor: Factor) -> tuple[FloatArray, FloatArray]:
-    """A^-1 on the pattern of L, and its diagonal."""
+    """Compute the entries of A^-1 on the pattern of L, and its diagonal."""
     inverse, diagonal = np.empty(len(factor.row)), np.empty(len(factor.diagonal))
     _takahashi(*factor, inverse, diagonal)
     return inverse, diagonal
 
 
 def position_in_factor(factor: Factor, pattern: Pattern) -> IndexArray:
-    """Where each entry of the pattern is among those of L."""
+    """Return the position, among the entries of L, of each entry of the pattern."""
     return _positions(factor.start, factor.row, pattern.start, pattern.row)
 
 
@@ -176,7 +182,7 @@ def _takahashi(
     start: IndexArray, row: IndexArray, value: FloatArray, d: FloatArray, out: FloatArray, diagonal: FloatArray
 ) -> None:
     n = len(d)
-    column, total = np.zeros(n), np.zeros(n)  # outside column j's rows, totals are not read
+    column, total = np.zeros(n), np.zeros(n)  # only the totals at the rows of column j are ever read
     for j in range(n - 1, -1, -1):
         begin, end = start[j], start[j + 1]
         for p in range(begin, end):
@@ -218,7 +224,7 @@ def _positions(factor_start: IndexArray, factor_row: IndexArray, start: IndexArr
 def inverse_columns(
     start: IndexArray, row: IndexArray, value: FloatArray, d: FloatArray, first: int, out: FloatArray
 ) -> None:
-    """Columns ``first`` and on of A^-1, as many as ``out`` of shape (n, columns) has."""
+    """Write the columns of A^-1 from ``first`` on into ``out`` of shape (n, n_columns)."""
     n, width = out.shape
     out[:] = 0.0
     for c in range(width):

@@ -9,13 +9,13 @@ grids.
 Proximal gradient steps with Barzilai and Borwein's step length (Guillot, Rajaratnam, Rolfs, Maleki and Wong 2012,
 "G-ISTA") over the pairs above the penalty: a step needs theta^-1 on those pairs alone, which the factor of theta gives
 (``sparse_cholesky.py``). The start is the closed form of a graph without circles (Fattahi and Sojoudi 2019), on which
-nothing is left to do.
+no step is needed.
 
 The proof is that of ``certificate.py``: K is theta^-1 moved into the box |K_ij - R_ij| <= penalty_ij, with theta's own
 signs on its edges, and the gap at most ||E||_F^2 / (2 (1 - rho)) with E = theta K - I. The box has all pairs: every
 column of theta^-1 is solved once, and every column of R computed, a block of columns at a time; neither matrix is
 stored. R off the edges is computed in single precision, and the box there made smaller by the most that this can be
-wrong, so that K is inside the true one. Pairs that leave the box join the others, and the steps go on.
+wrong, so that K is inside the true one. Pairs found outside the box join the pairs in use, and the steps go on.
 """
 
 from __future__ import annotations
@@ -49,26 +49,30 @@ from precisionnet.types import BoolArray, FloatArray, IndexArray
 COLUMNS_AT_A_TIME = 64
 FACTOR_BYTES = 40
 MOST_MULTIPLICATIONS = 3e11
-"""Of one factorisation: several minutes. A solve takes about a hundred."""
+"""Most multiplications that one factorisation may take: several minutes. A solve takes about a hundred of them."""
 STEPS, CHECK_EVERY = 1000, 5
 HALVINGS = 40
 INNER_SHARE = 0.25
-"""Share of the gap that the pairs in use may take: the others have the rest."""
+"""Share of the tolerated gap that the pairs in use may take up; the rest is left to all other pairs."""
 LARGEST_CORRELATION = 0.999
 LONGEST_STEP, SHORTEST_STEP = 1e4, 1e-10
 PASSES = 6
 SMALL_ROUNDING = 1e-2
-"""Share of the smallest penalty up to which the rounding of single precision is small."""
+"""Single precision is used while its rounding is at most this share of the smallest penalty."""
 OUTSIDE = 1e-2
-"""Share of the penalty by which a pair must leave the box to join the others; a tenth of it each time."""
+"""A pair joins those in use if it is outside the box by more than this share of the penalty. Every pass takes a tenth
+of the share of the pass before."""
 
 
 class TooMuchFill(Exception):
-    """Sparse factors do not help: the sentence's middle says why."""
+    """Raised where sparse factors do not help. Its text is the reason, a clause for the middle of a sentence."""
 
 
 class SparseSolved(NamedTuple):
-    """A component's answer, its gap not divided by anything."""
+    """The solution of one component.
+
+    ``gap`` bounds the objective less the optimum as it is, not relative to the size or the objective.
+    """
 
     theta: sparse.coo_array
     objective: float
@@ -78,7 +82,7 @@ class SparseSolved(NamedTuple):
 
 
 class Component(NamedTuple):
-    """The covariance R on the pairs in use, and the penalty there, in the factor's order, by columns."""
+    """The pairs in use: positions, covariance R and penalty, column by column in the factor's order."""
 
     pattern: Pattern
     first: IndexArray
@@ -88,7 +92,10 @@ class Component(NamedTuple):
 
 
 class Point(NamedTuple):
-    """theta on the pairs in use and on the diagonal, its factor and the smooth loss tr(R theta) - log det theta."""
+    """An iterate: theta on the pairs in use and on the diagonal, its factor and the loss without the penalty.
+
+    ``smooth`` is tr(R theta) - log det theta.
+    """
 
     above: FloatArray
     diagonal: FloatArray
@@ -97,7 +104,7 @@ class Point(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """Bound on the loss less the optimum, and the pairs outside the box that are not in use."""
+    """A bound on the loss less the optimum, and the pairs outside the box that are not in use yet."""
 
     gap: float
     first: IndexArray
@@ -143,7 +150,7 @@ def solve_sparse(
             proof = _prove(component, point, rows, unit, l1_penalty, margin if single else 0.0, outside, workers)
         if proof.gap <= tol * n or n_iter >= STEPS:
             break
-        if single and len(proof.first) == 0:  # what is left may be the smaller box
+        if single and len(proof.first) == 0:  # the rest of the gap may come from the smaller box alone
             single, rows = False, rows[:0]
             rows = _standardised_rows(X, columns, members[order], np.float64)
         used = sparse.coo_array((point.above, (component.first, component.second)), shape=(n, n)).tocsr()
@@ -167,7 +174,7 @@ def solve_sparse(
 def _standardised_rows(
     X: FloatArray, columns: Columns, members: IndexArray, dtype: type[np.floating[Any]]
 ) -> FloatArray:
-    """Columns of X as rows of unit length, in the factor's order."""
+    """Return the columns of X, centred and scaled to unit length, as rows in the order of ``members``."""
     n_rows = len(X)
     out = np.empty((len(members), n_rows), dtype=dtype)
     for begin in range(0, len(members), 1024):
@@ -201,7 +208,10 @@ def _component(
 
 
 def _start(component: Component, n: int) -> Point:
-    """The closed form of a graph without circles: on all pairs if that is definite, or on the strongest forest."""
+    """Start from the closed form of a graph without circles.
+
+    It is taken on all pairs, if that is positive definite, else on the forest of the strongest pairs.
+    """
     shrunk = np.sign(component.correlation) * np.maximum(np.abs(component.correlation) - component.penalty, 0.0)
     w = np.clip(shrunk, -LARGEST_CORRELATION, LARGEST_CORRELATION)
     for kept in (np.ones(len(w), dtype=bool), _forest(component, w, n), np.zeros(len(w), dtype=bool)):
@@ -216,15 +226,15 @@ def _start(component: Component, n: int) -> Point:
 
 
 def _forest(component: Component, w: FloatArray, n: int) -> BoolArray:
-    """Which pairs are the strongest that join all columns without a circle."""
+    """Mark the pairs of the strongest forest: the one that joins as many columns as possible, without a circle."""
     where = component.first, component.second
-    graph = sparse.coo_array((-np.abs(w) - np.finfo(float).tiny, where), shape=(n, n))  # pairs of weight zero, too
+    graph = sparse.coo_array((-np.abs(w) - np.finfo(float).tiny, where), shape=(n, n))  # a zero would be no edge
     tree = minimum_spanning_tree(graph.tocsr()).tocoo()
     return np.isin(component.first * n + component.second, tree.row.astype(np.int64) * n + tree.col)
 
 
 def _carried(component: Component, above: sparse.csr_array, diagonal: FloatArray) -> Point:
-    """The point reached with fewer pairs."""
+    """Continue from the solution on fewer pairs, with zero at the new ones; start anew if that is not definite."""
     values = np.asarray(above[component.first, component.second]).ravel()
     point = _point(component, values, diagonal)
     return _start(component, len(diagonal)) if point is None else point
@@ -239,7 +249,7 @@ def _point(component: Component, above: FloatArray, diagonal: FloatArray) -> Poi
 
 
 def _descend(component: Component, point: Point, tol: float) -> tuple[Point, int]:
-    """Proximal gradient steps until the gap on the pairs in use, over their number of columns, is ``tol``."""
+    """Take proximal gradient steps until the gap on the pairs in use, per column, is at most ``tol``."""
     position = position_in_factor(point.factor, component.pattern)
     step = 1.0
     steps = 0
@@ -277,13 +287,13 @@ def _descend(component: Component, point: Point, tol: float) -> tuple[Point, int
 
 
 def _inverse(point: Point, position: IndexArray) -> tuple[FloatArray, FloatArray]:
-    """theta^-1 on the pairs in use and on the diagonal."""
+    """Return the entries of theta^-1 on the pairs in use, and its diagonal."""
     everywhere, diagonal = selected_inverse(point.factor)
     return everywhere[position], diagonal
 
 
 def _gap_in_use(component: Component, point: Point, inverse: FloatArray, inverse_diagonal: FloatArray) -> float:
-    """The certificate, were all other pairs inside the box."""
+    """Return the gap that the certificate would prove if all pairs that are not in use were inside the box."""
     n = len(point.diagonal)
     low, high = component.correlation - component.penalty, component.correlation + component.penalty
     K = np.where(point.above > 0.0, high, np.where(point.above < 0.0, low, np.clip(inverse, low, high)))
@@ -294,7 +304,7 @@ def _gap_in_use(component: Component, point: Point, inverse: FloatArray, inverse
 
 
 def bound(frobenius: float, column_sum: float) -> float:
-    """The divergence at most, from ||E||_F^2 and the largest column sum of E."""
+    """Bound the loss less the optimum by ||E||_F^2 (``frobenius``) and the largest absolute column sum of E."""
     rho = min(np.sqrt(frobenius), column_sum)
     return float(frobenius / (2.0 * (1.0 - rho))) if rho < 1.0 else np.inf
 
@@ -317,9 +327,10 @@ def _prove(
     outside: float,
     workers: int,
 ) -> Proof:
-    """The certificate over all pairs, a block of columns at a time; ``margin`` is how far ``rows`` may take R.
+    """Compute the certificate over all pairs, a block of columns at a time.
 
-    Pairs are reported that leave the box by more than a share ``outside`` of its width.
+    ``margin`` is the most by which a covariance computed from ``rows`` may be wrong. The proof lists the pairs that are
+    outside the box by more than a share ``outside`` of its width.
     """
     n = len(rows)
     theta = _symmetric(component, point)
@@ -344,7 +355,10 @@ def _prove(
 
 
 def _in_use(component: Component, point: Point) -> sparse.csr_array:
-    """Every pair in use with K there: exact on the edges; NaN where theta is zero and K is free in the box."""
+    """Return K on the pairs in use: known on the edges and the diagonal, NaN where theta is zero.
+
+    A NaN stands for an entry that may lie anywhere in the box.
+    """
     n = len(point.diagonal)
     K = np.where(point.above == 0.0, np.nan, component.correlation + component.penalty * np.sign(point.above))
     row = np.concatenate([component.first, component.second, np.arange(n)])
@@ -353,7 +367,7 @@ def _in_use(component: Component, point: Point) -> sparse.csr_array:
 
 
 def _correlations(rows: FloatArray, first: int, width: int) -> FloatArray:
-    """Columns of R, summed in chunks of rows of the table."""
+    """Return ``width`` columns of R from ``first`` on, summed in chunks of rows of the table."""
     total = rows[:, :ROWS_AT_A_TIME] @ rows[first : first + width, :ROWS_AT_A_TIME].T
     for begin in range(ROWS_AT_A_TIME, rows.shape[1], ROWS_AT_A_TIME):
         here = slice(begin, begin + ROWS_AT_A_TIME)
@@ -364,7 +378,10 @@ def _correlations(rows: FloatArray, first: int, width: int) -> FloatArray:
 def _in_threads(
     judge: Callable[[int], tuple[float, float, IndexArray]], blocks: range, workers: int
 ) -> Iterator[tuple[float, float, IndexArray]]:
-    """In the order of the blocks, never more of them at once than there are threads."""
+    """Judge the blocks in ``workers`` threads and yield their results in order.
+
+    The threads bound the memory: no more blocks are in work at once than there are threads.
+    """
     if workers == 1:
         yield from map(judge, blocks)
         return
@@ -391,9 +408,9 @@ def _into_box(
     index: IndexArray,
     exact: FloatArray,
 ) -> IndexArray:
-    """Move columns of theta^-1 into the box, in place, or to ``exact`` where that is given.
+    """Move columns of theta^-1 into the box, in place; an entry whose value ``exact`` gives takes that value.
 
-    Returns the pairs (i, j) with i < j that were outside and not in use.
+    Returns the pairs (i, j) with i < j that were outside the box and are not in use.
     """
     n, width = K.shape
     reach = np.empty(width)
@@ -440,7 +457,10 @@ def _into_box(
 def _error_norms(
     K: FloatArray, first: int, start: IndexArray, index: IndexArray, value: FloatArray
 ) -> tuple[float, float]:
-    """||E||_F^2 and the largest column sum of these columns of E = theta K - I."""
+    """Return the sum of squares and the largest absolute column sum of some columns of E = theta K - I.
+
+    ``K`` holds those columns of K, which are the ones from ``first`` on.
+    """
     n, width = K.shape
     error, sums, squares = np.empty(width), np.zeros(width), np.zeros(width)
     for i in range(n):
