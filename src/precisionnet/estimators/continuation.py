@@ -5,17 +5,18 @@ covariance of all rows so far are merged, exactly, and Step 1 solves the graph o
 on the new rows alone. With s the share of new rows among all rows so far, they take s times the epochs of a fit at s
 times its learning rate: over batches of one size the rates fall like 1/k, as stochastic approximation asks for.
 
-A linear network of a number is solved for all rows, old and new, without the old ones: around its optimum w_0 their
-squared error is n (w - w_0)' C (w - w_0) up to a constant, with their covariance C, which the model has. (Recursive
-least squares; the penalty of the first fit counts as part of its optimum.) Of K classes it takes a step like Newton's,
-label by label, with the old rows' curvature taken from the new ones' probabilities. Labels that move by themselves move
-apart K / (K - 1) times too far, so that the step is (K - 1) / K of that: of two classes it is Newton's own. A kernel
-machine keeps its rows, and is solved for old and new ones while there are no more than it may keep.
+A linear network that predicts a number is solved for all rows, old and new, without keeping the old ones: around its
+optimum w_0 their squared error is n (w - w_0)' C (w - w_0) up to a constant, and the model has their covariance C.
+(This is recursive least squares; the penalty of the first fit counts as part of its optimum.) A linear network that
+predicts one of K classes takes a step like Newton's, label by label, with the curvature of the old rows taken from the
+probabilities of the new ones. Solved one at a time, the labels move apart K / (K - 1) times too far, so the step is
+shortened to (K - 1) / K of that: with two classes it is Newton's own. A kernel machine keeps its rows, and is solved
+for old and new ones as long as there are no more than it may keep.
 
 Every new row is left out by the networks of one fold, which have not seen it before: its out-of-fold prediction is as
-honest as in ``fit``, unless its group had rows in an earlier call, as folds are dealt anew. Those of earlier rows are
-given up. The weights of kinds stay. Where the new rows are few, so do the calibration of intervals, the distances of
-training rows and what the prediction rests on.
+honest as in ``fit``, unless its group had rows in an earlier call, as folds are dealt anew. The out-of-fold predictions
+of earlier rows are dropped. The weights of the kinds stay as they are. If the new rows are few, the calibration of
+intervals, the distances of training rows and the explanation of the prediction stay as well.
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray, IndexArray
 
 FEW = 200
-"""New rows below which what is measured on rows left out stays as it was."""
+"""With fewer new rows than this, what was measured on left-out rows stays as it was."""
 LEAST_CURVATURE = 1e-6
-"""Of a linear network's old error along every direction, in standard units."""
+"""Least curvature of a linear network's error on the old rows along any direction, in standard units."""
 
 SOLVED = frozenset(kind.name for kind in EVERY if kind.solved)
-"""Kinds that are solved, not trained."""
+"""Names of the kinds that are solved, not trained."""
 
 
 def go_on(
@@ -72,14 +73,14 @@ def go_on(
     callbacks: Sequence[Callback] = (),
     n_jobs: int | None = None,
 ) -> Fitted:
-    """Return a fitted model that has learned from further rows, too.
+    """Return a fitted model that has also learned from further rows.
 
     Parameters
     ----------
     model : PNNRegressor or PNNClassifier
         The fitted estimator, which stays as it is.
     settings : Settings
-        Those of the fit.
+        Settings of the fit.
     X : array-like of shape (n_samples, n_features)
         New rows.
     y : array-like of shape (n_samples,)
@@ -87,9 +88,9 @@ def go_on(
     sample_weight : array-like of shape (n_samples,), optional
         How often each row counts.
     groups : array-like of shape (n_samples,), optional
-        Whose row it is.
+        The person, or other group, that each row belongs to.
     network : callable, optional
-        What makes the networks, where that is not the library.
+        Makes the networks, if they are the user's own.
     callbacks : sequence of callable, default=()
         Called after each epoch.
     n_jobs : int, optional
@@ -159,17 +160,17 @@ def go_on(
 
 
 class _Continuation(TrainingRun):
-    """Training whose solved networks are known."""
+    """A training run that takes over networks which are solved already."""
 
     solved: list[tuple[str, nn.Module]]
-    """With their kinds, those of each in the order of the folds."""
+    """Names of kinds and solved networks; the networks of each kind are in the order of the folds."""
 
     def _solved(self, data: TrainingData, kind: Kind) -> list[nn.Module]:
         return [network for name, network in self.solved if name == kind.name]
 
 
 def _new_rows(model: Any, settings: Settings, X: Any, y: Any, sample_weight: Any, groups: Any) -> TrainingData:
-    """Check the new rows as ``fit`` does, in the units of the model, with the moments of all rows so far."""
+    """Check the new rows as ``fit`` does, and prepare them in the model's units with the moments of all rows so far."""
     fitted: Fitted = model.fitted
     rows = model._checked_rows(X)
     values = rows[0 : len(rows)]
@@ -220,7 +221,10 @@ def _new_rows(model: Any, settings: Settings, X: Any, y: Any, sample_weight: Any
 
 
 def _solved_on(fitted: Fitted, data: TrainingData, kernel_rows: int) -> list[tuple[str, nn.Module]]:
-    """Return kinds and solved networks of all rows so far, in the order of the model's; none where it has none."""
+    """Solve the model's linear networks and kernel machines for all rows so far.
+
+    Returns names of kinds and networks in the order of the model; an empty list if it has none that is solved.
+    """
     assert data.whole is not None
     rows, found = data.training, []
     x, y = data.scaler.transform(rows.X), data.target.tensor(rows.y)
@@ -239,7 +243,7 @@ def _solved_on(fitted: Fitted, data: TrainingData, kernel_rows: int) -> list[tup
         weight, bias = network.readout.perceptron[0].weight, network.readout.perceptron[0].bias  # type: ignore
         coefficients = torch.column_stack([bias, weight]).detach().numpy()
         columns = np.arange(x.shape[1])
-        if fitted.member_kinds[place] == LASSO.name:  # what its penalty left out stays out
+        if fitted.member_kinds[place] == LASSO.name:  # columns that its penalty left out stay out
             columns = np.flatnonzero(coefficients[:, 1:].any(axis=0))
         change = _step(coefficients, x[used], y.numpy()[used], rows.weight[used], fitted, columns)
         with torch.no_grad():
@@ -252,10 +256,11 @@ def _solved_on(fitted: Fitted, data: TrainingData, kernel_rows: int) -> list[tup
 def _step(
     coefficients: FloatArray, x: FloatArray, y: FloatArray, weight: FloatArray, fitted: Fitted, columns: IndexArray
 ) -> FloatArray:
-    """Return what new rows change of coefficients, (n_outputs, 1 + n_columns), the constants first; of these columns.
+    """Return the change that new rows make to the coefficients, (n_outputs, 1 + n_columns), the constants first.
 
-    One step of Newton's method from the optimum of the old rows: exact for the squared error. Of classes the curvature
-    of both is that of the new rows' probabilities, label by label.
+    Only the coefficients of ``columns`` and the constants change. This is one step of Newton's method from the optimum
+    of the old rows, exact for the squared error. For classes it goes label by label, and the probabilities of the new
+    rows give the curvature of old and new rows alike.
     """
     own = np.concatenate([[0], 1 + columns])
     center, covariance = fitted.center[columns], fitted.covariance[np.ix_(columns, columns)]
@@ -267,7 +272,7 @@ def _step(
         said = fitted.target.meaning(output)
         pull = np.eye(len(coefficients))[y] - said
         sizes = np.maximum(said * (1.0 - said), 1e-3)
-        length = 1.0 - 1.0 / len(coefficients)  # the labels' outputs only count beside each other
+        length = 1.0 - 1.0 / len(coefficients)  # only differences of the outputs matter
     old = np.empty((len(own), len(own)))
     old[0, 0], old[0, 1:], old[1:, 0] = 1.0, center, center
     old[1:, 1:] = covariance + np.outer(center, center) + LEAST_CURVATURE * np.eye(len(columns))
@@ -281,7 +286,7 @@ def _step(
 
 
 def _measured(found: Fitted, before: Fitted, data: TrainingData) -> Fitted:
-    """Return the model with the numbers of all rows so far, and what was measured before where few rows are new."""
+    """Return the model with the counts of all rows so far; if few rows are new, its earlier measurements are kept."""
     counted = replace(found, n_rows=data.n_rows, weight=data.weight, n_missing=data.n_missing, covariance=data.emp_cov)
 
     if len(data.training) >= FEW:

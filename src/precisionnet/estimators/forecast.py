@@ -1,15 +1,15 @@
-r"""How long a fit will take and how much memory it needs, said before it starts.
+r"""Estimate, before a fit starts, how long it will take and how much memory it needs.
 
-The time of a fit is that of its gradient steps, of which the number is known: epochs x batches x members. A step of a
-member with one layer costs
+The time of a fit is that of its gradient steps, whose number is known: epochs x batches x members. A step of a member
+with one layer costs
 
     dense     STEP + SIGNAL N B + (PAIR + PAIR_ROW B) N^2
     sparse    STEP + SIGNAL N B + ENTRY_ROW B (N + 2 edges)
 
 for N columns and batches of B rows. The constants were measured on one core (300 rows of 50 to 2,000 columns, 2,000 to
 32,000 rows of 50, ``results/scale/fit.csv``) and are multiplied by how much slower a core of this machine multiplies
-matrices. What else the machine does is not known: on a busy one a fit takes longer. Edges are counted by a sample of
-columns.
+matrices. The estimate does not know what else the machine does: on a busy one a fit takes longer. The number of edges
+is estimated from a sample of columns.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ from precisionnet.precision.rows import DENSE_MOST, rounded_up
 from precisionnet.types import FloatArray
 
 STEP, SIGNAL, PAIR, PAIR_ROW, ENTRY_ROW, DEEP = 5e-5, 8e-8, 9e-9, 1.6e-10, 3.6e-9, 2.2
-"""Seconds: of a step, and per number of the signals, pair, pair and row, and entry and row; times that with a second
-layer."""
+"""Seconds that a step takes: fixed, per number in the signals, per pair of columns, per pair and row, and per entry of
+a sparse matrix and row. The last is the factor for a network with a second layer."""
 SOLVE, LINEAR = 1e-10, 4e-7
 """Seconds per cube of a dense component's size, and per number in the rows of a linear network's path."""
 REFERENCE_SECONDS = 2.7e-3
-"""Of the product of two float32 matrices of 512 rows, where the constants were measured."""
+"""Seconds that the product of two float32 matrices of 512 x 512 took on the machine that measured the constants."""
 KERNEL, KERNEL_GRID, KERNEL_BYTES = 4e-11, 0.1, 60.0
-"""Seconds per cube of a kernel machine's rows, and of the choices of each; bytes per pair of its rows."""
+"""A kernel machine: seconds per cube of its rows, seconds to choose its parameters, and bytes per pair of its rows."""
 BASE_BYTES, DENSE_BYTES, ROW_BYTES, SIGNAL_BYTES, ENTRY_BYTES = 4e8, 80.0, 90.0, 48.0, 60.0
-"""Memory of the libraries; per member and pair; per number in the rows; per number of a stack's signals and filter; per
-member and entry."""
+"""Bytes of memory: of the libraries; per member and pair of columns; per number in the rows; per number in the signals
+of a stack; per member and entry of a sparse matrix."""
 MANY_KERNEL_ROWS = 3_000
-"""Rows of a kernel machine above which there may be no room."""
+"""With more rows than this, a kernel machine may need more memory than there is."""
 FEW_NUMBERS = 1_000_000
-"""In the rows, for which there is always room."""
+"""A table with fewer numbers than this always has room."""
 SAMPLED = 64
-"""Columns whose pairs are counted."""
+"""Number of columns in the sample from which edges are counted."""
 JOINING, CHANCE_DEGREE = 0.5, 0.1
-"""Partners by chance from which on columns are taken for joined into one component, and those of a penalty that is
-named in its place."""
+"""If chance alone joins a column to more than the first number of others, all are expected in one component. A penalty
+that a message suggests instead leaves the second number."""
 PATIENCE = 30.0
-"""Seconds from which on an estimate is worth saying."""
+"""An estimate of fewer seconds is not worth a message."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a fit will take, within a factor of two.
+    """The time and memory that a fit will take, within a factor of two.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Forecast:
 
     @property
     def sentence(self) -> str:
-        """Say it."""
+        """The time and the memory, in a sentence."""
         return f"The fit takes about {shown_seconds(self.seconds)} and {self.memory / 1e9:.2g} GB of memory."
 
 
@@ -93,7 +93,7 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
     data : TrainingData
         The prepared rows.
     settings : Settings
-        With the standard recipe; of the paper's only one network of full batches is counted.
+        Settings of the fit. With ``recipe="paper"`` one network with one batch per epoch is counted.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
     batch = min(settings.batch_size, own_rows, max(SMALLEST_BATCH, own_rows // FEWEST_BATCHES))
     n_steps = settings.n_epochs * max(FEWEST_BATCHES, own_rows // batch)
     n_members = max(1, len(roster))
-    tried = rows.X.size >= TRIED_FROM and settings.readout == "several"  # of twins one is given up after a short trial
+    tried = rows.X.size >= TRIED_FROM and settings.readout == "several"  # one of two twins stops after a short trial
     trained = [kind for kind, _ in roster if not (tried and kind.twin is not None)]
     n_trained = sum(DEEP if kind.deep else 1.0 for kind in trained) or 1.0
     n_edges, entries = 0.0, 0.0
@@ -135,7 +135,7 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
 
 
 def refuse_too_many_numbers(X: Any) -> None:
-    """Refuse a table whose copies alone have no room, before the first of them is made.
+    """Refuse a table if there is no room even for the copies that every fit makes, before the first copy.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def refuse_too_many_numbers(X: Any) -> None:
     """
     shape = getattr(X, "shape", ())
     if not (isinstance(shape, tuple) and len(shape) == 2 and all(isinstance(one, int) for one in shape)):
-        return  # what it is instead is looked at elsewhere
+        return  # other checks refuse it
     n_rows, n = shape
     if n_rows * n < FEW_NUMBERS:
         return
@@ -158,14 +158,14 @@ def refuse_too_many_numbers(X: Any) -> None:
 
 
 def refuse_no_room(data: TrainingData, settings: Settings) -> None:
-    """Refuse a fit that this machine has no room for, with the setting that would do.
+    """Refuse a fit that needs more memory than is free, and name a setting that needs less.
 
     Parameters
     ----------
     data : TrainingData
         The prepared rows.
     settings : Settings
-        Of the fit.
+        Settings of the fit.
     """
     n_rows, n = data.training.X.shape
     if MANY_KERNEL_ROWS < n_rows <= settings.kernel_rows and settings.readout == "several" and data.whole is None:
@@ -195,12 +195,12 @@ def refuse_no_room(data: TrainingData, settings: Settings) -> None:
 
 
 def shown_seconds(seconds: float) -> str:
-    """Say a time in words.
+    """Write a time in the unit that suits it.
 
     Parameters
     ----------
     seconds : float
-        How long.
+        The time.
 
     Returns
     -------
@@ -221,7 +221,7 @@ def machine_factor() -> float:
     """Return how much slower than the reference one core of this machine multiplies matrices."""
     a = np.ones((512, 512), dtype=np.float32)
     times = []
-    for _ in range(10):  # the quickest one: what else the machine does is not counted
+    for _ in range(10):  # the quickest one counts: the others were disturbed
         started = time.perf_counter()
         a @ a
         times.append(time.perf_counter() - started)
@@ -229,7 +229,7 @@ def machine_factor() -> float:
 
 
 def _sampled_correlations(data: TrainingData) -> FloatArray:
-    """Return sizes of the correlations of some columns with all others, (n_sampled, n)."""
+    """Return the absolute correlations of a sample of columns with all others, (n_sampled, n)."""
     rows = data.training
     x = data.scaler.transform(rows.X)
     share = rows.weight / rows.weight.sum()
@@ -245,7 +245,7 @@ def _penalty(data: TrainingData, settings: Settings) -> GraphTerms:
 
 
 def _counted_edges(data: TrainingData, settings: Settings) -> tuple[float, float]:
-    """Return about how many pairs are above the penalty, and how many above the smaller one beyond these."""
+    """Estimate how many pairs are above the penalty, and how many more are above the lighter penalty."""
     size, penalty = _sampled_correlations(data), _penalty(data, settings).l1_penalty
     n = size.shape[1]
     above, lighter = (0.5 * n * float((size > limit).sum(axis=1).mean()) for limit in (penalty, LIGHTER * penalty))
@@ -253,10 +253,10 @@ def _counted_edges(data: TrainingData, settings: Settings) -> tuple[float, float
 
 
 def _chance_degree(data: TrainingData, settings: Settings) -> float:
-    """Return how many partners a column has among columns that have nothing to do with it.
+    """Return how many other columns chance alone would join a column to, if all columns were independent.
 
-    A correlation of T rows is then nearly normal with variance 1 / T. What columns have to do with each other is not
-    counted: it may join small groups, of which the solver knows better.
+    The correlation of two independent columns over T rows is nearly normal with variance 1 / T. Columns that do depend
+    on each other are not counted here: they may form small groups, and the solver finds those exactly.
     """
     rows = data.training
     threshold = _penalty(data, settings).l1_penalty / float(data.emp_cov.diagonal().mean())
@@ -264,6 +264,6 @@ def _chance_degree(data: TrainingData, settings: Settings) -> float:
 
 
 def _enough_scale(data: TrainingData) -> float:
-    """Return an ``l1_scale`` at which chance joins few columns."""
+    """Return an ``l1_scale`` at which chance alone joins few columns."""
     n = data.training.X.shape[1]
     return rounded_up(float(special.erfcinv(CHANCE_DEGREE / n) * np.sqrt(2.0 / np.log(n))), 2)

@@ -42,7 +42,7 @@ NOTHING_TO_CALIBRATE_ON = (
     "recipe='standard', with a validation_fraction above 0, or with X_val and y_val."
 )
 HALVINGS = 64
-"""As many as it takes until a float64 does not change any more."""
+"""Number of bisections, enough for a float64 not to change any more."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Calibration:
         """
         total = float(self.weight.sum())
         refuse_coverage(coverage)
-        # The small factor: 0.95 * 20 rows shall be 19 of them, whatever floating point says.
+        # The small factor is there for rounding: 0.95 * 20 rows must be 19 of them.
         count = coverage * (total + 1.0) * (1.0 - 1e-12)
         if count > total:
             raise InputError(

@@ -1,4 +1,4 @@
-"""How far a fold's predictor is off at a row, against how far it is off elsewhere.
+"""The spread: how large a predictor's error is expected to be at one row, relative to its errors at other rows.
 
 The spread of fold k at x is s_k(x) = exp(eta_k(x)). eta_k is a sum over the prediction mu_k(x) and the columns of x,
 each in standard units and cut off at +-2.5, of a slope and a slope of its absolute value. It is found on the errors r_i
@@ -32,19 +32,22 @@ from precisionnet.types import FloatArray, IndexArray
 POWER = 0.5
 MOST_STEPS = 60
 STEP = 0.2
-"""Share of a full step in one slope."""
+"""Share of the full step that boosting takes in a slope."""
 PREDICTION_FIRST = 2.0
-"""How much more a slope of the prediction counts when one is chosen: intervals shall hold at every prediction."""
+"""How much more a slope of the prediction counts than one of a column when boosting chooses the next slope. The
+prediction matters more because intervals should hold for small and large predictions alike."""
 CUT = 2.5
-"""Standard units beyond which a value says no more than one at this distance."""
+"""Values farther from the mean than so many standard deviations are moved to this distance."""
 WITHIN, BEYOND = 0.5, 1.5
-"""Standard errors of a difference in loss: within the first is as good as the best, beyond the second no chance."""
+"""Differences in loss, in standard errors: within the first a loss is as good as the least, and beyond the second a
+gain is taken to be more than chance."""
 TERMS = 40
-"""Slopes that boosting chooses among: those that promise most at its start."""
+"""Number of slopes that boosting chooses among: the ones that lower the loss fastest at its start."""
 TAIL = 0.02
-"""Share of rows on either side beyond whose spread none is believed."""
+"""The spread is kept between these quantiles of the training rows' spreads: this share of rows at either end is cut."""
 FEWEST_FOLDS, FEWEST_ROWS, MOST_ROWS = 3, 60, 5000
-"""Folds and rows below which the spread is constant; rows that it is learned from at most, evenly spaced."""
+"""With fewer folds or fewer rows the spread is constant. It is learned from ``MOST_ROWS`` rows at most, evenly
+spaced."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Spread:
     Parameters
     ----------
     scaler : Scaler
-        Of the prediction and the columns, in this order.
+        Scales the prediction and the columns, in this order.
     slopes : ndarray of shape (n_folds, 1 + 2 (1 + n_columns))
         A constant, the slopes of the values, the slopes of their absolute values; all zero where the spread is 1.
     bounds : ndarray of shape (n_folds, 2)

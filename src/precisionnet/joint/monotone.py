@@ -37,23 +37,26 @@ from precisionnet.nn.stack import Tensors, is_plain
 SUFFICIENT = 1e-4
 """Share of what the gradient promises by which the objective must fall, as Armijo has it."""
 CUTS = 4
-"""How often the way that a block of Adam went is halved before gradient steps take its place."""
+"""A block of Adam steps that does not lower the objective enough is cut to half its length at most so many times. After
+that gradient steps replace it."""
 HALVINGS = 40
-"""How often a gradient step is halved; where that is not enough, rounding hides what is left to gain."""
+"""A gradient step is halved at most so many times. If the shortest still does not lower the objective enough, what is
+left to gain is below rounding, and the steps end."""
 GROWTH, LONGEST = 4.0, 100.0
-"""A gradient step that is tried is at most so many times the last one that was taken, and never longer than this."""
+"""Largest ratio of a gradient step's length to that of the step before, and the largest length of all."""
 SAME = 1e-6
 """Relative difference up to which two evaluations of the loss count as the same."""
 
 Point = tuple[float, Tensor, Tensor]
-"""The objective somewhere, the part of it that depends on the place (with its graph), and the place as a leaf."""
+"""The objective at a point, the part of it that depends on the point (a tensor with its autograd graph), and the point
+itself (a leaf of that graph)."""
 Field = Callable[[Tensor], Point]
-"""The objective over one block of variables, the others held."""
+"""The objective as a function of one block of variables, with the others held fixed."""
 
 
 @dataclass(frozen=True)
 class MonotoneState(JointState):
-    """What the monotone variant iterates on: that of Algorithm 1, and two numbers."""
+    """The state of the monotone variant: that of Algorithm 1, and two numbers."""
 
     value: float = np.inf
     """The objective, as it was computed when the state was accepted."""
@@ -70,7 +73,7 @@ def objective_of(problem: JointProblem, state: JointState) -> dict[str, float]:
 
 
 def stationarity(problem: JointProblem, state: JointState) -> float:
-    r"""How far a state is from a stationary point of (7), zero exactly there.
+    r"""Measure how far a state is from a stationary point of (7): zero exactly at such a point.
 
     The norm of (grad_h F, grad_theta_task F, coupling * (theta - theta^+)), where theta^+ minimises F in theta. F is
     convex in theta, so the last part is zero exactly where no subgradient condition is violated; it is at most the
@@ -93,7 +96,7 @@ def monotone_step(state: MonotoneState, problem: JointProblem, schedule: Schedul
 
 
 def theta_step(state: MonotoneState, problem: JointProblem, schedule: Schedule) -> MonotoneState:
-    """Step 1: the minimiser in theta, or theta as it is where rounding leaves nothing to gain."""
+    """Step 1: move theta to its minimiser, unless rounding leaves nothing to gain."""
     moved = algorithm1.theta_step(state, problem, schedule)
     value = objective_of(problem, moved)["objective"]
     enough = 0.25 * problem.graph.coupling * float(np.linalg.norm(moved.theta - state.theta)) ** 2
@@ -101,7 +104,7 @@ def theta_step(state: MonotoneState, problem: JointProblem, schedule: Schedule) 
 
 
 def theta_task_step(state: MonotoneState, problem: JointProblem, schedule: Schedule) -> MonotoneState:
-    """Step 2: gradient steps on theta_task; it stays symmetric."""
+    """Step 2: take gradient steps on theta_task, which stays symmetric."""
     first = min(schedule.learning_rate, 1.0 / max(problem.graph.coupling, np.finfo(float).tiny))
     field = _task_field(problem, state)
     theta_task, value = gradient_steps(field, state.theta_task, state.value, schedule.task_steps, first)
@@ -109,7 +112,7 @@ def theta_task_step(state: MonotoneState, problem: JointProblem, schedule: Sched
 
 
 def weights_step(state: MonotoneState, problem: JointProblem, schedule: Schedule) -> MonotoneState:
-    """Step 3: a block of Adam as far as the objective falls enough, else gradient steps."""
+    """Step 3: take a block of Adam steps, cut short until the objective falls enough, or else gradient steps."""
     field, here = _weights_field(problem, state), _flat(state.weights)
     enough = SUFFICIENT * schedule.learning_rate * float(_gradient(field(here)).square().sum())
     adam = algorithm1.weights_step(state, problem, replace(schedule, learning_rate=state.rate))
@@ -125,11 +128,11 @@ def weights_step(state: MonotoneState, problem: JointProblem, schedule: Schedule
     moved = replace(adam, weights=_like(there, state.weights), value=value)
     if cut == 0:
         return replace(moved, rate=min(2.0 * state.rate, schedule.learning_rate))
-    return replace(moved, rate=0.5 * state.rate, adam=None)  # Adam's moments belong to a way that was not gone
+    return replace(moved, rate=0.5 * state.rate, adam=None)  # Adam's moments are those of steps not taken
 
 
 STEPS = (theta_step, theta_task_step, weights_step)
-"""What an epoch does, in order."""
+"""The steps of an epoch, in order."""
 
 
 def gradient_steps(field: Field, x: Tensor, value: float, n_steps: int, first: float) -> tuple[Tensor, float]:
@@ -168,7 +171,10 @@ def _backtracked(
 
 
 def _task_field(problem: JointProblem, state: JointState) -> Field:
-    """F over theta_task, the rest of ``state`` held; its gradient is symmetric where theta_task is."""
+    """Return F as a function of theta_task, with the rest of ``state`` fixed.
+
+    Its gradient is symmetric if theta_task is.
+    """
     scratch, theta = _scratch(state), torch.from_numpy(state.theta)
     l2 = l2_norm_squared(penalised(state.weights))
 
@@ -183,7 +189,7 @@ def _task_field(problem: JointProblem, state: JointState) -> Field:
 
 
 def _weights_field(problem: JointProblem, state: JointState) -> Field:
-    """F over the weights as one vector, the rest of ``state`` held."""
+    """Return F as a function of all weights as one vector, with the rest of ``state`` fixed."""
     scratch, shift, theta_task = _scratch(state), problem.shift(state.theta_task), state.theta_task.numpy()
 
     def field(x: Tensor) -> Point:
@@ -203,7 +209,7 @@ def _gradient(point: Point) -> Tensor:
 
 
 def _scratch(state: JointState) -> Tensors:
-    """A copy of the running moments for forward passes to write into; what is computed does not depend on them."""
+    """Copy the running moments, for forward passes to write into; the objective does not depend on them."""
     return {name: value.clone() for name, value in state.statistics.items()}
 
 
@@ -217,7 +223,7 @@ def _like(vector: Tensor, weights: Tensors) -> Tensors:
 
 
 def own_statistics(state: MonotoneState, problem: JointProblem) -> MonotoneState:
-    """Set the running moments of batch normalisation to those of the whole batch; a foreign network keeps its own."""
+    """Set the running moments of batch normalisation to those of the whole batch, unless the network is the user's."""
     if not is_plain(problem.network):
         return state
     moments = [name for name in state.statistics if name.endswith(("running_mean", "running_var"))]
@@ -226,7 +232,7 @@ def own_statistics(state: MonotoneState, problem: JointProblem) -> MonotoneState
         statistics[name].zero_()
     with torch.no_grad():
         training_loss(problem, state.weights, statistics, problem.shift(state.theta_task))
-        for name in moments:  # from zero, one batch brings them MOMENTUM of its own
+        for name in moments:  # from zero, one batch moves them by MOMENTUM of its moments
             statistics[name] /= MOMENTUM
     return replace(state, statistics=statistics)
 
@@ -248,13 +254,13 @@ class Monotone(Algorithm1):
         return monotone_step(self.state, self.problem, self.schedule)
 
     def _row(self, epoch: int, state: JointState) -> HistoryRow:
-        """Add the objective that the steps went by, and how far the epoch is from a stationary point."""
+        """Add the objective, as the steps computed it, and the distance from a stationary point to the row."""
         terms = objective_of(self.problem, state) | {"objective": self.state.value}
         return super()._row(epoch, state) | terms | {"stationarity": stationarity(self.problem, state)}
 
 
 def _refuse_random_layers(problem: JointProblem, state: JointState) -> None:
-    """An objective that changes while nothing moves cannot be made to fall."""
+    """Refuse a network whose loss changes although its weights do not: such an objective cannot be made to fall."""
     if is_plain(problem.network):
         return
     first, again = (objective_of(problem, state)["task_term"] for _ in range(2))

@@ -1,13 +1,15 @@
-r"""Problem (7) where a matrix of all pairs has no room: theta from rows, theta_task on a support that members share.
+r"""Problem (7) with sparse matrices, for tables with too many columns for a matrix of all pairs.
+
+theta is solved from the rows, and theta_task lives on a sparse support that all members share.
 
 theta is the graphical lasso of the rows with its proof (``precision.rows``). It stays as it is: Step 1 would pull it
 towards theta_task, by 2 % of its norm over a fit of 60 columns, and would need the inverse of every member's matrix.
 
 theta_task lives on theta's edges, on those of a theta with a smaller penalty where that is cheap to have, and on pairs
-that the task's gradient asks for. The support is revised between epochs: pairs with the largest gradient come in at
-zero, and of those that are no edges of theta the weakest go. A gradient is looked at where one end is among the nodes
-with the most active gradients, so that the search costs hubs x N, not N x N. Values, Adam's moments and the pull of
-the coupling are per slot of the support; an epoch's state is the values alone.
+that the task's gradient asks for. The support is revised between epochs: the pairs with the largest gradients come in,
+with the value zero, and the weakest of the pairs that are no edges of theta go. Only pairs with one end among the nodes
+with the most active gradients are searched, so that the search costs hubs x N, not N x N. Values, Adam's moments and
+the pull of the coupling are per slot of the support; an epoch's state is the values alone.
 """
 
 from __future__ import annotations
@@ -31,32 +33,33 @@ from precisionnet.sparse_matrices import Matrix, SparseStack, Support, extreme_e
 from precisionnet.types import FloatArray, IndexArray
 
 LIGHTER, LIGHT_TOL, LIGHT_MOST = 0.8, 1e-2, 4000
-"""The smaller penalty as a share of the penalty, the gap it is solved to, and the most columns it is solved for."""
+"""The lighter penalty as a share of the penalty, the gap that its solve reaches, and the most columns it is solved
+for."""
 FREE_PER_NODE, NEW_PER_NODE = 1.0, 0.25
-"""Pairs outside theta that the support may have, and that come in at a revision, over the number of nodes."""
+"""Pairs per node that are no edges of theta: how many the support may have, and how many come in at a revision."""
 HUBS = 128
-"""Nodes whose pairs are looked at in a revision."""
+"""Number of nodes whose pairs are searched in a revision."""
 REVISED_UNTIL = 0.5
-"""Share of the epochs after which the support stays."""
+"""Share of the epochs after which the support is no longer revised."""
 
 
 @dataclass(frozen=True)
 class SparseStart(Start):
-    """Where a fit on a sparse support begins, and what of the objective does not change."""
+    """The start of a fit on a sparse support, with the terms of the objective that do not change."""
 
     support: Support = field(kw_only=True)
-    """Of theta_task."""
+    """The support of theta_task."""
     covariance: Matrix = field(kw_only=True)
-    """scipy.sparse, on the support."""
+    """The covariance on the support, a scipy.sparse array."""
     trace: float = field(kw_only=True)
     neg_log_det: float = field(kw_only=True)
     l1: float = field(kw_only=True)
     eigenvalues: tuple[float, float] = field(kw_only=True)
-    """The smallest and the largest of theta."""
+    """The smallest and the largest eigenvalue of theta."""
 
     @property
     def norm(self) -> float:
-        """Spectral norm of theta."""
+        """The spectral norm of theta."""
         return self.eigenvalues[1]
 
 
@@ -68,11 +71,11 @@ def sparse_start(
     Parameters
     ----------
     graph : GraphTerms
-        Penalty and weights; its covariance is not looked at.
+        Penalty and weights; its covariance is not used.
     x : ndarray of shape (n_rows, n_columns)
         Rows as the networks see them.
     weight : ndarray of shape (n_rows,)
-        How often each counts.
+        How often each row counts.
     edges_of_theta_alone : bool
         Whether theta_task may have no other edges than theta.
     n_jobs : int or None
@@ -89,7 +92,9 @@ def sparse_start(
     rounding = (16 * np.finfo(float).eps * np.abs(x).max(axis=0)) ** 2
     varies = np.flatnonzero((variance > rounding) & (x.min(axis=0) < x.max(axis=0)))
     rows = np.sqrt(share * len(x))[:, None] * centred[:, varies]
-    if np.ptp(weight) > 0:  # rows of different weight have no mean of zero, but have one beside their mirror images
+    # The solver subtracts the plain mean of its rows. With different weights that mean is not zero, so every row is
+    # added once more with the opposite sign: then the mean is zero, and the covariance is the weighted one.
+    if np.ptp(weight) > 0:
         rows = np.concatenate([rows, -rows])
     solved = graphical_lasso_from_rows(rows, graph.l1_penalty, n_jobs=n_jobs)
     usual = float(variance[varies].mean()) if len(varies) else 1.0
@@ -129,10 +134,10 @@ def _embedded(theta: Any, places: IndexArray, n: int) -> sparse.csr_array:
 def _with_lighter_edges(
     own: Support, rows: FloatArray, varies: IndexArray, l1_penalty: float, n_jobs: int | None
 ) -> Support:
-    """Add the strongest edges of the graphical lasso with a smaller penalty, as many again as there are at most."""
+    """Add the strongest edges of a graphical lasso with a lighter penalty, at most as many as the support has."""
     try:
         lighter = graphical_lasso_from_rows(rows, LIGHTER * l1_penalty, tol=LIGHT_TOL, n_jobs=n_jobs).precision
-    except InputError:  # no room
+    except InputError:  # no room for the lighter solve
         return own
     found = _embedded(lighter, varies, own.n)
     more = Support.of(found)
@@ -156,12 +161,12 @@ def _covariance_on(support: Support, centred: FloatArray, share: FloatArray) -> 
     by_node = np.ascontiguousarray(centred.T)[None, None]
     out = np.zeros((1, support.n_slots))
     sampled_product(*support.entries, by_node * share, by_node, out)
-    out[0, support.n :] *= 0.5  # both entries of an edge were added
+    out[0, support.n :] *= 0.5  # an edge's slot holds the sum of its two entries
     return out[0]
 
 
 class FixedOnSupport:
-    """theta under every member, from first to last."""
+    """A matrix that is not learned: every member runs on theta throughout."""
 
     learned = False
     thins = False
@@ -174,27 +179,27 @@ class FixedOnSupport:
         self.support = start.support if self.learned else own
         anchor = torch.from_numpy(self.support.values_of(start.theta)).to(like)
         self._anchor = anchor
-        """What the coupling pulls to: theta on the support."""
+        """The values that the coupling pulls theta_task to: theta on the support."""
         self.values = anchor.repeat(n_members, 1).requires_grad_(self.learned)
         self.adam = Adam.of([self.values] if self.learned else [])
 
     def resume(self, theta: Any, theta_task: SparseStack) -> None:
-        """Go on from another run; a matrix that is not learned follows from the rows alone, and stays."""
+        """Do nothing: another run on the same rows has the same matrix, as it is not learned."""
 
     def shift(self, scale: float, probe: Probe | None = None) -> SparseShift:
-        """Return what the networks run on, divided by ``scale``."""
+        """Return the matrices that the networks run on, divided by ``scale``."""
         return SparseShift(self.values / scale, self.support, probe)
 
     @property
     def theta_task(self) -> SparseStack:
-        """The members' matrices as the networks see them, not scaled, float64."""
+        """The members' matrices in float64, not scaled."""
         return SparseStack(self.support, self.values.detach().cpu().double().numpy())
 
     def begin(self, progress: float, *, solve: bool) -> None:
-        """Prepare an epoch: nothing is solved again."""
+        """Do nothing: theta is not solved again at the beginning of an epoch."""
 
     def step(self, learning_rate: float) -> None:
-        """Take in a batch's gradient."""
+        """Do nothing with a batch's gradient: the matrix is not learned."""
 
     def snapshot(self) -> tuple[SparseStack, SparseStack]:
         """Return theta and theta_task of every member, copied."""
@@ -204,7 +209,7 @@ class FixedOnSupport:
     def terms(
         self, problem: JointProblem, theta: SparseStack, theta_task: SparseStack, l2: float, train_loss: float
     ) -> dict[str, float]:
-        """Every term of the objective, the mean over the members."""
+        """Return every term of the objective, averaged over the members."""
         start, weight = self._start, 1.0 - self.graph.task_weight
         size = np.concatenate([np.ones(self.support.n), np.full(self.support.n_edges, 2.0)])
         apart = (theta_task.values - self.support.values_of(start.theta)) ** 2 @ size
@@ -219,7 +224,7 @@ class FixedOnSupport:
         return {"objective": sum(terms.values()), **terms, "distance": float(np.sqrt(apart).mean())}
 
     def spectrum(self, theta: SparseStack) -> dict[str, float]:
-        """Zeros and extreme eigenvalues of theta."""
+        """Return the number of zeros and the extreme eigenvalues of theta."""
         n = self.support.n
         smallest, largest = self._start.eigenvalues
         n_zeros = n * n - n - 2 * theta.support.n_edges
@@ -232,19 +237,19 @@ class FixedOnSupport:
 
 
 class LearnedOnSupport(FixedOnSupport):
-    """theta_task by the task's gradient and the coupling, on a support that the task revises."""
+    """theta_task, learned from the task's gradient and the coupling, on a support that is revised between epochs."""
 
     learned = True
 
     def resume(self, theta: Any, theta_task: SparseStack) -> None:
-        """Go on from the matrices of another run on the same columns."""
+        """Continue from the matrices of another run on the same columns."""
         self._move_to(joined(self.support, theta_task.support.first, theta_task.support.second))
         values = np.stack([self.support.values_of(theta_task[i]) for i in range(len(theta_task))])
         with torch.no_grad():
             self.values.copy_(torch.from_numpy(values))
 
     def step(self, learning_rate: float) -> None:
-        """Adam on the task, then the coupling's proximal step, as with a dense matrix."""
+        """Take an Adam step on the task, then the coupling's proximal step, as with a dense matrix."""
         self.adam.step(learning_rate)
         weight = learning_rate * self.graph.coupling
         with torch.no_grad():
@@ -252,16 +257,16 @@ class LearnedOnSupport(FixedOnSupport):
 
     @property
     def activity(self) -> FloatArray:
-        """How much the task pulls at each node: the second moment of the gradient of its diagonal entry."""
+        """How strongly the task pulls at each node: the second moment of its diagonal entry's gradient."""
         found: FloatArray = self.adam.second[0][:, : self.support.n].sum(dim=0).cpu().double().numpy()
         return found
 
     def forget_gradient(self) -> None:
-        """Drop what a look at the gradients has left."""
+        """Drop the gradients left by the search for new pairs."""
         self.values.grad = None
 
     def _move_to(self, support: Support) -> None:
-        """Carry values and Adam's moments to another support; what is new is zero."""
+        """Carry values and Adam's moments over to another support; they are zero at its new pairs."""
         place, n = self.support.places(support.keys), support.n
         slots = torch.from_numpy(np.concatenate([np.arange(n), np.where(place >= 0, n + place, 0)]))
         mask = torch.from_numpy(np.concatenate([np.ones(n), place >= 0])).to(self.values)
@@ -274,22 +279,22 @@ class LearnedOnSupport(FixedOnSupport):
 
 
 def chosen_nodes(matrices: Sequence[LearnedOnSupport]) -> IndexArray:
-    """Return the nodes whose pairs are looked at: those that the task of all members pulls at most."""
+    """Return the nodes whose pairs are searched: those that the task pulls at most, over all members."""
     activity = np.sum([one.activity for one in matrices], axis=0)
     return np.sort(np.argsort(-activity, kind="stable")[:HUBS])
 
 
 def revise(matrices: Sequence[LearnedOnSupport], nodes: IndexArray, gradient: FloatArray) -> None:
-    """Give all members the support that the task asks for.
+    """Revise the support of all members: add the pairs with the largest gradients, drop the weakest free pairs.
 
     Parameters
     ----------
     matrices : sequence of LearnedOnSupport
-        Those of all stacks, on one support.
+        The matrices of all stacks; they share one support.
     nodes : ndarray of int of shape (n_nodes,)
-        One end of the pairs that were looked at.
+        The nodes whose pairs were searched.
     gradient : ndarray of shape (n_nodes, n)
-        Size of the gradient of every pair, summed over the members.
+        Absolute gradient of the pairs of these nodes with all nodes, summed over the members.
     """
     support, start = matrices[0].support, matrices[0]._start
     n = support.n
@@ -307,7 +312,7 @@ def revise(matrices: Sequence[LearnedOnSupport], nodes: IndexArray, gradient: Fl
 def _strongest_pairs(
     support: Support, nodes: IndexArray, gradient: FloatArray, n_new: int
 ) -> tuple[IndexArray, IndexArray]:
-    """Return pairs outside the support with the largest gradients."""
+    """Return the pairs outside the support with the largest gradients."""
     n = support.n
     size = np.array(gradient, dtype=np.float64)
     size[np.arange(len(nodes)), nodes] = 0.0
