@@ -141,10 +141,10 @@ weights, whatever the number of regions. That average is never negative, so the 
 """
 
 DENSE_MOST = 500
-"""Columns up to which ``support="auto"`` is dense: with 400 a fit takes a minute so, with 1,000 eight."""
+"""With ``support="auto"`` a fit of up to so many columns is dense: of 400 it takes a minute then, of 1,000 eight."""
 
 POLISH = 0.6
-"""So many epochs more than a dense fit has a sparse one, as a share of its number."""
+"""Epochs that a sparse fit has in addition to those of a dense fit, as a share of these."""
 
 
 def settings_of(

@@ -1,6 +1,6 @@
-"""From the files on a command line to rows that can be fitted, and from predictions to a table.
+"""Turn the files named on a command line into rows that can be fitted, and predictions into a table.
 
-No torch here: refusals come quickly.
+This module does not import torch, so that refusals come quickly.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from precisionnet.preprocessing.column_kinds import columns_of_labels
 from precisionnet.types import TaskName
 
 EVERY_SCAN = {"phase": None, "quality": "any", "scans": "all"}
-"""Of an ADNI table: what is given is predicted."""
+"""Options of ``load_table`` that keep every scan of an ADNI table: a prediction covers all rows that it is given."""
 
 
 def read_tables(paths: list[str], loading: dict[str, Any], *, complete_rows: bool = False) -> tuple[Dataset, list[str]]:
@@ -55,7 +55,7 @@ def rows_to_fit(
     strict: bool,
     named: Sequence[tuple[str, str | None]] = (),
 ) -> tuple[Dataset, TaskName, list[Finding]]:
-    """Return the rows, what their target is, and what was found in them; what cannot be fitted is refused at once.
+    """Return the rows, what their target is, and what was found in them; refuse rows that cannot be fitted.
 
     ``named`` are further options and the columns that they name.
     """
@@ -75,9 +75,9 @@ def rows_to_fit(
         refuse_all([*getattr(error, "sentences", [str(error)]), *unknown.values()])
         raise
     complaints += unknown.values()
-    of_target = data.y is not None or not complaints  # of a target that is misnamed all is said
+    of_target = data.y is not None or not complaints  # a target that does not exist has been reported
     unread = [n for n in data.X if data.X[n].isna().all() and any(shown(str(n)) in said for said in complaints)]
-    looked_at = replace(data, X=data.X.drop(columns=unread))  # of cells that could not be read all is said
+    looked_at = replace(data, X=data.X.drop(columns=unread))  # unreadable cells have been reported
     complaints += (unusable if of_target else unusable_features)(looked_at, missing=missing)
     if len(data) < MIN_ROWS:
         rows = "1 row" if len(data) == 1 else f"{len(data)} rows"
@@ -108,7 +108,7 @@ def rows_to_fit(
 
 
 def without_unused(data: Dataset, missing: str) -> Dataset:
-    """Leave out columns of labels that no encoder can use, as the findings say: a prediction need not have them."""
+    """Leave out columns of labels that no encoder can use, as the findings say, so that a prediction needs none."""
     labels = data.X[columns_of_labels(data.X)]
     found = [
         EncodedColumn.fit(column, indicator_share=0.01 if missing == "indicator" else 1.0)
@@ -119,7 +119,7 @@ def without_unused(data: Dataset, missing: str) -> Dataset:
 
 
 def without_labels(data: Dataset, advice: str) -> Dataset:
-    """Leave out columns of text and dates, for what works on numbers alone, and say so."""
+    """Leave out columns of text and dates, for a command that works on numbers alone, and say so."""
     labels = [str(name) for name in columns_of_labels(data.X)]
     if not labels:
         return data
@@ -132,12 +132,12 @@ def without_labels(data: Dataset, advice: str) -> Dataset:
 
 
 def whole_label(label: Any) -> Any:
-    """A group that is written 1.0 is called 1."""
+    """Return the label of a group, with 1.0 written as 1."""
     return int(label) if isinstance(label, float) and label.is_integer() else label
 
 
 def unknown_columns(paths: list[str], named: Iterable[tuple[str, str | None]]) -> dict[str, str]:
-    """Return a sentence for every name that an option gives and no table has; the nearest name is offered."""
+    """Return a sentence for every column that an option names and no table has; it suggests the nearest name."""
     columns = list(dict.fromkeys(name for path in paths for name in read_header(path)))
     return {
         name: no_such_column(name, option, columns)
@@ -155,7 +155,7 @@ def rows_of_model(
     person: str | None = None,
     duplicates: str = "auto",
 ) -> Dataset:
-    """Read a fitted model's columns: by region where the tables hold regions, else as they stand."""
+    """Read the columns of a fitted model: found by region if the tables hold regions, else by name."""
     names, encoder = list(model.fitted.blocks.names), model.encoder_
     headers = [read_header(path) for path in paths]
     roles: dict[str, Any] = {"id": id_column or "auto", "target": target, "person": person, "duplicates": duplicates}
@@ -185,7 +185,7 @@ def rows_of_model(
                     "the same measure and both hemispheres."
                 )
     if target is not None and as_written and [recognise(header) for header in headers] == ["participants"]:
-        data = load_table(*paths, **roles)  # its rows are named as they were for the fit
+        data = load_table(*paths, **roles)  # names the rows as for the fit
         if set(names) <= set(data.X.columns):
             return replace(data, X=data.X[names])
     labels = [c.name for c in encoder.columns_ if c.kind not in ("number", "left out")] if encoder is not None else []
@@ -200,7 +200,7 @@ def _several_measures(names: list[str]) -> list[str] | None:
 
 
 def report_findings(findings: Sequence[Finding], *, strict: bool = False) -> None:
-    """Before a fit: print warnings on standard error; errors, and warnings under ``strict``, stop it."""
+    """Print findings on standard error before a fit; errors stop the fit, and so do warnings if ``strict``."""
     errors, warned = ([f for f in findings if f.level == level] for level in ("error", "warning"))
     fatal = [finding.sentence for finding in (*errors, *(warned if strict else []))]
     if fatal and not errors:
@@ -211,7 +211,7 @@ def report_findings(findings: Sequence[Finding], *, strict: bool = False) -> Non
 
 
 def report_loading(data: Dataset) -> None:
-    """Print what was done and doubted while reading, and rows with the same values, where nothing else is checked."""
+    """Print what was noted and doubted while reading, and rows with the same values, if no other check is made."""
     for sentence in data.notes:
         console.note(sentence)
     for sentence in data.doubts:
@@ -221,7 +221,10 @@ def report_loading(data: Dataset) -> None:
 
 
 def named_by_measure(data: Dataset) -> Dataset:
-    """``lh_insula`` is a thickness on the command line, ``lh_insula_area`` an area: no model takes one for another."""
+    """Add the measure to the names of regions, so that no model takes an area for a thickness.
+
+    ``lh_insula`` is a thickness on the command line, and ``lh_insula_area`` an area.
+    """
     if data.measure in ("", "thickness"):
         return data
     names = {name: f"{name}_{data.measure}" for name in data.X.columns}
@@ -230,7 +233,7 @@ def named_by_measure(data: Dataset) -> Dataset:
 
 
 def prediction_frame(ids: pd.Index[Any], columns: dict[str, Any], probabilities: Any, classes: Any) -> pd.DataFrame:
-    """One row per prediction: the id, the columns, and one column per class where there are probabilities."""
+    """Return a table with one row per prediction: its id, ``columns``, and one column per class for probabilities."""
     label = f"{ids.name}_id" if ids.name in columns else str(ids.name)
     frame = pd.DataFrame({label: ids, **columns})
     if probabilities is None:

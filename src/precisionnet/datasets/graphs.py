@@ -1,8 +1,8 @@
 """Graph families: which pairs of features are joined, and how dense each family can be.
 
-A graph is its edges, an integer array (n_edges, 2) with the smaller feature first. What is counted as density is the
-paper's ||theta||_0 / N^2: both halves and the diagonal, (N + 2 n_edges) / N^2. Features keep the family's own order
-(neighbours on the chain side by side, a block's features together, hubs first).
+A graph is its edges, an integer array (n_edges, 2) with the smaller feature first. Density is the paper's
+||theta||_0 / N^2, which counts both halves and the diagonal: (N + 2 n_edges) / N^2. Features keep the family's own
+order (neighbours on the chain side by side, a block's features together, hubs first).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from precisionnet.types import IndexArray
 GraphName = Literal["random", "chain", "banded", "hub", "block", "small_world"]
 GRAPHS: tuple[GraphName, ...] = ("random", "chain", "banded", "hub", "block", "small_world")
 DEFAULT_SPARSITY = 0.2
-"""Of random graphs, where none is asked for: the paper's choice for tuning."""
+"""Density of a random graph if none is asked for: the paper's choice for tuning."""
 FEATURES_A_HUB = 10
 N_BLOCKS = 5
 N_NEIGHBORS = 4
@@ -28,34 +28,34 @@ REWIRED = 0.1
 
 
 def density(n_features: int, n_edges: int) -> float:
-    """||theta||_0 / N^2 of a precision with these edges and a full diagonal."""
+    """Return ||theta||_0 / N^2 of a precision matrix with so many edges and a full diagonal."""
     return (n_features + 2 * n_edges) / n_features**2
 
 
 def random_graph(n_features: int, n_edges: int, rng: np.random.Generator) -> IndexArray:
-    """Uniform over all graphs with that many edges."""
+    """Draw a graph uniformly from all graphs with so many edges."""
     rows, cols = np.triu_indices(n_features, k=1)
     chosen = rng.choice(len(rows), size=n_edges, replace=False)
     return np.column_stack([rows[chosen], cols[chosen]])
 
 
 def chain_graph(n_features: int) -> IndexArray:
-    """Each feature with the next: a tridiagonal precision."""
+    """Join each feature to the next: the precision matrix is tridiagonal."""
     return banded_graph(n_features, 1)
 
 
 def banded_graph(n_features: int, bandwidth: int) -> IndexArray:
-    """Each feature with the next ``bandwidth`` ones."""
+    """Join each feature to the next ``bandwidth`` features."""
     rows, cols = np.triu_indices(n_features, k=1)
     near = cols - rows <= bandwidth
     return np.column_stack([rows[near], cols[near]])
 
 
 def hub_graph(n_features: int, n_hubs: int, n_edges: int, rng: np.random.Generator) -> IndexArray:
-    """The first ``n_hubs`` features are hubs, and every edge has a hub at an end.
+    """Draw a graph in which the first ``n_hubs`` features are hubs and every edge has a hub at an end.
 
-    First each other feature is joined to one hub, in turn; with fewer edges than that some stay alone, with more the
-    rest is uniform over the pairs that hold a hub.
+    First each other feature is joined to one hub, in turn. If there are fewer edges than that, some features stay
+    alone; if there are more, the others are drawn uniformly from the pairs with a hub.
     """
     others = np.arange(n_hubs, n_features)
     spokes = np.column_stack([others % n_hubs, others])
@@ -69,14 +69,18 @@ def hub_graph(n_features: int, n_hubs: int, n_edges: int, rng: np.random.Generat
 
 
 def block_graph(n_features: int, block_size: int) -> IndexArray:
-    """Complete blocks of ``block_size`` features in a row (the last one takes what is left), nothing between them."""
+    """Join all features within blocks of ``block_size`` consecutive features; the last block may be smaller."""
     rows, cols = np.triu_indices(n_features, k=1)
     together = rows // block_size == cols // block_size
     return np.column_stack([rows[together], cols[together]])
 
 
 def small_world_graph(n_features: int, n_neighbors: int, rewired: float, rng: np.random.Generator) -> IndexArray:
-    """Watts and Strogatz (1998): a ring joined to its ``n_neighbors`` nearest (even), a share of its edges rewired."""
+    """Draw a small world (Watts and Strogatz 1998).
+
+    Every feature on a ring is joined to its ``n_neighbors`` nearest, an even number, and a share of the edges is
+    rewired.
+    """
     import networkx as nx  # late: it takes a third of a second to import, and is only needed here
 
     graph = nx.watts_strogatz_graph(n_features, n_neighbors, rewired, seed=rng)
@@ -84,7 +88,7 @@ def small_world_graph(n_features: int, n_neighbors: int, rewired: float, rng: np
 
 
 def draw_edges(graph: GraphName | Any, n_features: int, sparsity: float | None, rng: np.random.Generator) -> IndexArray:
-    """Edges of the family named, as near to the density ``sparsity`` as it comes (None: the family's own).
+    """Draw the edges of a family, as near to the density ``sparsity`` as it can be (None: the family's own density).
 
     ``graph`` may also be the edges themselves, pairs (n_edges, 2).
     """
@@ -121,7 +125,7 @@ def draw_edges(graph: GraphName | Any, n_features: int, sparsity: float | None, 
 
 
 class _Family(NamedTuple):
-    """What sparsity turns in a family, from the sparsest setting to the densest."""
+    """The one setting of a family that its density depends on, and its range from the sparsest to the densest."""
 
     settings: range
     usual: int
@@ -134,7 +138,7 @@ def _chain(n: int) -> _Family:
 
 
 def _banded(n: int) -> _Family:
-    """Bandwidths."""
+    """Vary the density of a band by its bandwidth."""
     return _Family(
         range(1, n),
         min(2, n - 1),
@@ -144,7 +148,10 @@ def _banded(n: int) -> _Family:
 
 
 def _hub(n: int) -> _Family:
-    """Edges: one hub for ten features, more only where so many edges do not fit, and never more than half of them."""
+    """Vary the density of a graph with hubs by its number of edges.
+
+    There is one hub for ten features. Only if the edges do not fit are there more, up to half of the features.
+    """
     n_hubs = max(1, n // FEATURES_A_HUB)
 
     def most(hubs: int) -> int:
@@ -157,7 +164,7 @@ def _hub(n: int) -> _Family:
 
 
 def _block(n: int) -> _Family:
-    """Block sizes."""
+    """Vary the density of complete blocks by their size."""
 
     def n_edges(size: int) -> int:
         return n // size * math.comb(size, 2) + math.comb(n % size, 2)
@@ -167,7 +174,7 @@ def _block(n: int) -> _Family:
 
 
 def _small_world(n: int) -> _Family:
-    """Neighbours, an even number."""
+    """Vary the density of a small world by the number of neighbours, which is even."""
     return _Family(
         range(2, n, 2),
         min(N_NEIGHBORS, (n - 1) // 2 * 2),

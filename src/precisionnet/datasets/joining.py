@@ -1,12 +1,12 @@
-"""Rows of two tables that belong together: found by id, also where the two write their ids differently.
+"""Find the rows of two tables that belong together, by id, even if the two tables write their ids differently.
 
     as they stand             sub-01_ses-2       = sub-01_ses-2
     person and session        fs/sub-01_ses-02   = 01_ses-2      (zeros, 'sub-', and a folder that only one side has)
     person                    sub-01_ses-2       = 1             (only where one side has no sessions)
     a long number             Pitt_0050003       = 50003         (only where nothing else matches; one side is numbers)
 
-A wrong join is worse than a refused one: a way in which two people would become one is not taken, and every way but the
-first is said in a note.
+A wrong join is worse than a refused one: a way of matching that would make one person of two is not taken, and a note
+reports every way other than the first.
 """
 
 from __future__ import annotations
@@ -25,41 +25,41 @@ from precisionnet.errors import InputError, some
 from precisionnet.types import IndexArray
 
 PERSON = "person of the scan"
-"""The fact that says whose row it is, where an id alone does not."""
+"""Name of the column that says whose row it is, where the id does not say so."""
 LONG_NUMBER = 4
-"""Digits of a number that two people do not share by chance."""
+"""A number of at least so many digits is taken to belong to one person only."""
 MANY = 0.05
-"""Share of rows without a partner, on both sides, from which on something is probably wrong with the ids."""
+"""If more than this share of the rows of both tables have no partner, their ids are probably written differently."""
 _VISIT = re.compile(r"(?<=.)(?:[_/](?:ses|run|acq|rec)-(.*)|\.(?:long|cross)\..*|/+)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class TablePart:
-    """A table whose columns have found their place."""
+    """A table whose columns are sorted into ids, features and facts."""
 
     path: str
     format: str
     ids: pd.Series[Any] | None
-    """A label a row, as text; None where nothing names the rows."""
+    """One label per row, as text; None if no column names the rows."""
     features: pd.DataFrame
-    """float64, NaN where missing; labels and dates where a table may hold them."""
+    """Numbers are float64, NaN where missing; some tables also have labels and dates."""
     facts: pd.DataFrame
-    """The other columns, as they stand in the file."""
+    """All other columns, unchanged from the file."""
     original_names: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
-    """Notes on what may well be a mistake."""
+    """Notes on things that are probably mistakes."""
     sources: Mapping[str, str] = field(default_factory=dict)
-    """The file of a fact, where it is not ``path``."""
+    """The file that a fact comes from, if that is not ``path``."""
     measure: str = ""
     """What was measured in the regions: thickness, area, volume, ..."""
     atlas: str = ""
     """The parcellation, as far as the header says it."""
     complaints: tuple[str, ...] = ()
-    """What cannot be used as it is."""
+    """Sentences on what cannot be used as it is in the file."""
 
     def take(self, rows: Any) -> TablePart:
-        """The rows at these positions, numbered anew."""
+        """Return the table with the rows at these positions only, numbered from zero."""
         return replace(
             self,
             ids=None if self.ids is None else self.ids.iloc[rows].reset_index(drop=True),
@@ -68,23 +68,26 @@ class TablePart:
         )
 
     def source(self, name: str) -> str:
-        """The file that a column stands in."""
+        """Return the file that a column comes from."""
         return self.sources.get(name, self.path)
 
     def noting(self, *notes: str) -> TablePart:
-        """The same with something more to say."""
+        """Return the table with further notes."""
         return replace(self, notes=(*self.notes, *notes))
 
     def with_facts(self, **columns: Any) -> TablePart:
-        """The same with more facts."""
+        """Return the table with further columns among its facts."""
         return replace(self, facts=self.facts.assign(**columns))
 
     def with_ids(self, ids: pd.Series[Any]) -> TablePart:
-        """The same under other names."""
+        """Return the table with other ids."""
         return replace(self, ids=ids)
 
     def keep(self, wanted: Any, why_not: str) -> TablePart:
-        """The rows of a mask; how many others there were is said."""
+        """Return the table with the wanted rows only, and with a note on how many others there were and why they went.
+
+        ``why_not`` finishes the sentence "3 of 20 ...".
+        """
         wanted = np.asarray(wanted, dtype=bool)
         if wanted.all():
             return self
@@ -92,7 +95,7 @@ class TablePart:
 
 
 def join(left: TablePart, right: TablePart) -> TablePart:
-    """Rows that both have; features and facts side by side."""
+    """Join two tables by id: keep the rows that both have, with the features and facts of both."""
     if left.ids is None or right.ids is None:
         nameless = left if left.ids is None else right
         raise InputError(f"Table {nameless.path!r} has no id to join it by: name the id column with id=.")
@@ -100,7 +103,7 @@ def join(left: TablePart, right: TablePart) -> TablePart:
     if len(left.features.columns) and len(right.features.columns):
         refuse_repeated(left.ids, left.path)
     both = [name for name in right.facts.columns if name in left.facts.columns]
-    same = [name for name in both if is_total(name)]  # eTIV stands in the tables of both hemispheres
+    same = [name for name in both if is_total(name)]  # eTIV is in the tables of both hemispheres
     right = replace(right, facts=right.facts.drop(columns=same))
     shared = [name for name in right.features.columns if name in left.features.columns]
     shared += [name for name in both if name not in same]
@@ -122,9 +125,11 @@ def join(left: TablePart, right: TablePart) -> TablePart:
 
 
 def combine(parts: Sequence[TablePart]) -> TablePart:
-    """Tables of regions of one format: the same regions of other people below, other regions of the same people beside.
+    """Combine tables of regions of one format.
 
-    Two measures (thickness and area) of the same regions are told apart by their names.
+    Tables with the same regions are put one below the other, as they hold other people. Tables with other regions are
+    joined by id, as they hold the same people. If there are several measures (thickness and area), the names of the
+    columns get the measure's name.
     """
     parts = apart(parts)
     joined = parts[0]
@@ -150,7 +155,7 @@ def combine(parts: Sequence[TablePart]) -> TablePart:
 
 
 def apart(parts: Sequence[TablePart]) -> list[TablePart]:
-    """Where several measures come together, their names say which is which."""
+    """Add the measure to the names of the columns if the tables hold several measures."""
     if len({part.measure for part in parts}) == 1:
         return list(parts)
     return [replace(_under_measure(part), measure="") for part in parts]
@@ -166,7 +171,7 @@ def _under_measure(part: TablePart) -> TablePart:
 
 
 def _stack(parts: Sequence[TablePart]) -> TablePart:
-    """Rows of several files with the same columns, one below the other."""
+    """Put the rows of several files with the same columns one below the other."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -179,7 +184,7 @@ def _stack(parts: Sequence[TablePart]) -> TablePart:
     )
     files = pd.concat([pd.Series(names.unique()) for names in ids])
     repeated = files[files.duplicated()].unique().tolist()
-    if repeated and first.format != "adni":  # there a person has several rows in any case
+    if repeated and first.format != "adni":  # in ADNI's table a person has several rows anyway
         labels = _file_labels([part.path for part in parts])
         scans = [label + ":" + names for label, names in zip(labels, ids, strict=True)]
         counters = first.format == "ants"  # label tables number their rows
@@ -204,18 +209,21 @@ def _stack(parts: Sequence[TablePart]) -> TablePart:
 
 
 def _file_labels(paths: Sequence[str]) -> list[str]:
-    """Short names for files: without their folder where that is enough."""
+    """Return a short name for every file: the folder is part of it only if two files have the same name."""
     names = [Path(path).stem for path in paths]
     return names if len(set(names)) == len(names) else [f"{Path(p).parent.name}/{Path(p).stem}" for p in paths]
 
 
 def person_of(scan: str) -> str:
-    """Who a scan is of, where its id says so: 'sub-01' for 'sub-01_ses-2', 'sub-01_run-1' and 'sub-01.long.base'."""
+    """Return the person of a scan from its id: 'sub-01' for 'sub-01_ses-2', 'sub-01_run-1' and 'sub-01.long.base'.
+
+    An id that names no visit is returned as it is.
+    """
     return _VISIT.sub("", scan.strip())
 
 
 class Scan(NamedTuple):
-    """What an id says, without the ways of writing it."""
+    """The parts of an id, each in one standard way of writing."""
 
     folder: str
     person: str
@@ -230,7 +238,7 @@ def _read(scan: str) -> Scan:
 
 
 def _plain(label: str) -> str:
-    """A number without leading zeros and '.0', as a spreadsheet leaves it."""
+    """Remove leading zeros and the '.0' of a spreadsheet from a number; other labels stay as they are."""
     found = re.fullmatch(r"([0-9]+)(?:\.0+)?", label)
     return str(int(found[1])) if found else label
 
@@ -242,7 +250,7 @@ def _last_number(scan: str) -> str:
 
 
 def refuse_repeated(ids: pd.Series[Any], path: str) -> None:
-    """Refuse ids that stand more than once: a join needs one row per id."""
+    """Refuse a table in which an id occurs more than once: a join needs one row per id."""
     twice = ids[ids.duplicated()].unique().tolist()
     if twice:
         rows = (ids == twice[0]).to_numpy().nonzero()[0][:2] + 1
@@ -255,7 +263,11 @@ def refuse_repeated(ids: pd.Series[Any], path: str) -> None:
 def match_rows(
     left: pd.Series[Any], right: pd.Series[Any], left_path: str, right_path: str
 ) -> tuple[IndexArray, list[str], list[str]]:
-    """For each row on the left the position of its partner on the right, -1 where there is none; notes, and doubts."""
+    """Find for each row on the left its partner on the right.
+
+    Returns the partners' positions, -1 for a row without one; notes on how the rows were matched and which were left
+    out; and a doubt if both tables lose many rows.
+    """
     refuse_repeated(right, right_path)
     partner = _positions(left, right, str)
     notes = list[str]()
@@ -296,7 +308,10 @@ def match_rows(
 
 
 def _ways(left: pd.Series[Any], right: pd.Series[Any]) -> dict[str, Callable[[str], Any]]:
-    """Looser ways, the safest first; what both sides write is never left out of account."""
+    """Return looser ways of matching ids, the safest first: for each its description, and the key it compares.
+
+    A folder or a session that both sides write is always compared.
+    """
     sides = [[_read(str(scan)) for scan in ids] for ids in (left, right)]
     folders = all(any(scan.folder for scan in side) for side in sides)
     sessions = all(any(scan.session for scan in side) for side in sides)
@@ -314,11 +329,11 @@ def _ways(left: pd.Series[Any], right: pd.Series[Any]) -> dict[str, Callable[[st
 def _positions(left: pd.Series[Any], right: pd.Series[Any], key: Callable[[str], Any]) -> IndexArray:
     there: dict[Any, int] = {}
     for position, label in enumerate(right.map(key)):
-        there[label] = -1 if label in there else position  # of two sessions on the right neither is the partner
+        there[label] = -1 if label in there else position  # a key that occurs twice has no partner
     return np.array([there.get(label, -1) for label in left.map(key)], dtype=int)
 
 
 def _merges_people(ids: pd.Series[Any], key: Callable[[str], Any]) -> bool:
-    """Whether two different people get one key."""
+    """Whether two different people would get the same key."""
     people = pd.DataFrame({"key": ids.map(key), "person": ids.map(person_of)}).drop_duplicates()
     return bool(people["key"].duplicated().any())

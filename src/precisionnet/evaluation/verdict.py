@@ -1,8 +1,8 @@
 """Should I use this here? The answer in two sentences: what was found, and what to do.
 
 Methods are judged by their headline (mean absolute error, or accuracy) on the repeats they share, and a difference
-counts where the interval of the corrected resampled t-test leaves out 0. Where there is no interval (one repeat, or
-repeats that all differ by the same amount) nothing is said about chance.
+counts if the interval of the corrected resampled t-test does not contain 0. If there is no interval (one repeat, or
+repeats that all differ by the same amount), the verdict does not speak of chance.
 """
 
 from __future__ import annotations
@@ -88,9 +88,10 @@ def verdict(rows: Sequence[Row], task: TaskName, target: str, unit: str = "") ->
 
 
 def shift_verdict(rows: Sequence[Row], task: TaskName, target: str, group: str, unit: str = "") -> str:
-    """Say in one sentence what a method loses where whole groups are left out; empty where none were.
+    """Say in one sentence how much worse a method predicts groups it has not seen; empty if none were left out.
 
-    Told of ``joint`` where it took part, else of the best, beside the best other method on groups left out.
+    The sentence is about ``joint`` if it took part, else about the best method, and names the best other method on the
+    groups left out.
     """
     costs = shift_costs(rows, headline(task)).dropna()
     if costs.empty:
@@ -113,7 +114,7 @@ def shift_verdict(rows: Sequence[Row], task: TaskName, target: str, group: str, 
 
 @dataclass(frozen=True)
 class Duel:
-    """Two methods on the repeats they share; a positive difference speaks for the first."""
+    """Two methods compared on the repeats they share; a positive difference means that the first is better."""
 
     first: str
     second: str
@@ -124,7 +125,7 @@ class Duel:
 
     @property
     def bounded(self) -> bool:
-        """Whether there is an interval, so that chance can be spoken of."""
+        """Whether there is an interval, without which nothing can be said about chance."""
         return bool(np.isfinite(self.low) and np.isfinite(self.high))
 
     @property
@@ -134,30 +135,30 @@ class Duel:
 
     @property
     def better(self) -> str:
-        """Which of the two did better, be it by chance."""
+        """The method that did better, even if only by chance."""
         return self.first if self.difference >= 0.0 else self.second
 
 
 @dataclass(frozen=True)
 class Words:
-    """How scores are told: errors in the target's units, accuracies in percent."""
+    """Writes scores as text: errors in the target's units, accuracies in percent."""
 
     task: TaskName
     target: str
     unit: str = ""
 
     def score(self, losses: pd.Series[float]) -> str:
-        """'MAE 3.02 years' or 'accuracy 83.1 %'."""
+        """Write a mean score, such as 'MAE 3.02 years' or 'accuracy 83.1 %'."""
         mean = float(losses.mean())
         return f"MAE {self.amount(mean, mean)}" if self.task == "regression" else f"accuracy {-100 * mean:.1f} %"
 
     def finds(self, method: str, losses: pd.Series[float]) -> str:
-        """The beginning of a sentence about one method."""
+        """Write the beginning of a sentence about one method: what it predicts, its score and the repeats."""
         repeats = "in one repeat" if losses.count() == 1 else f"over {losses.count()} repeats"
         return f"{method} predicts {self.target} with {self.score(losses)} {repeats}"
 
     def finding(self, duel: Duel, losses: pd.DataFrame) -> str:
-        """The first sentence: both scores, their difference, and whether it could be chance."""
+        """Write the verdict's first sentence: both scores, their difference, and whether it could be chance."""
         first, second = (losses.loc[duel.repeats, name] for name in (duel.first, duel.second))
         scores = f"{self.finds(duel.first, first)}; the best other method, {duel.second}, has {self.score(second)}"
         if len(duel.repeats) == 1:
@@ -167,7 +168,7 @@ class Words:
             by = self.amount(abs(duel.difference), size)
             return f"{scores}: {duel.better} is better by {by} in every repeat, and {NO_INTERVAL}."
         if not duel.certain:
-            sign = 1.0 if self.task == "regression" else -1.0  # as the tables have it: the other less the first
+            sign = 1.0 if self.task == "regression" else -1.0  # the other method less the first, as in the tables
             ends = sorted(sign * bound for bound in (duel.low, duel.high))
             bounds = "95 % interval " + " to ".join(self.signed(end, size) for end in ends)
             by = self.signed(sign * duel.difference, size)
@@ -178,17 +179,17 @@ class Words:
         return f"{scores}: {duel.better} is better by {by} (95 % interval: {bounds}), more than chance explains."
 
     def amount(self, value: float, size: float) -> str:
-        """A number with its unit; of accuracies the difference, in points."""
+        """Write an error with its unit, or a difference of accuracies in percentage points."""
         if self.task == "classification":
             return f"{self.number(value, size)} points"
         return f"{self.number(value, size)} {self.unit}".rstrip()
 
     def signed(self, value: float, size: float) -> str:
-        """With its sign."""
+        """Write a number with its sign, '+' included."""
         return f"{'-' if value < 0 else '+'}{self.number(abs(value), size)}"
 
     def number(self, value: float, size: float) -> str:
-        """With the decimals that show three digits of ``size``."""
+        """Write a number with as many decimals as show three digits of ``size``; an accuracy in percent."""
         if self.task == "classification":
             return f"{100 * value:.1f}"
         decimals = 2 - int(np.floor(np.log10(abs(size)))) if size else 2
@@ -196,7 +197,10 @@ class Words:
 
 
 def _advice(duel: Duel, graph: str, by: str) -> str:
-    """What to do where ``joint``, the first, is of some use; without an edge its graph is none."""
+    """Say what to use if ``joint``, the first method, predicts better than guessing.
+
+    A graph without an edge is no reason to use ``joint``.
+    """
     if graph == EMPTY and not (duel.certain and duel.better == "joint"):
         alike = "predicts as well" if not duel.certain else "predicts better"
         return f"Use {duel.second}, which {alike}: at the parameters chosen here joint has {graph}"
@@ -214,12 +218,12 @@ def _advice(duel: Duel, graph: str, by: str) -> str:
 
 
 def _same_graph(method: str) -> bool:
-    """Whether it is joint with another readout, which has such a graph too."""
+    """Whether a method is ``joint`` with another readout, which has the same kind of graph."""
     return method in METHODS and METHODS[method].runs == "joint"
 
 
 def _doubt(floor: Duel) -> str:
-    """What to do where the better method may have nothing over guessing, the second."""
+    """Say what to do if it is not certain that the better method, the first, beats guessing, the second."""
     if floor.bounded:
         return f"Rely on neither yet: even what {floor.first} has over guessing the {floor.second} could be chance"
     return (
@@ -239,7 +243,7 @@ def _graph(rows: Sequence[Row]) -> str:
 
 
 def _failures(rows: Sequence[Row]) -> str:
-    """'; gp failed in 2 of 5 repeats', or nothing."""
+    """List the methods with failed repeats, such as '; gp failed in 2 of 5 repeats'; empty if none failed."""
     told = []
     for method in methods_of(rows):
         broken = [failed(row) for row in rows if row["method"] == method]
@@ -249,18 +253,21 @@ def _failures(rows: Sequence[Row]) -> str:
 
 
 def _difference(losses: pd.DataFrame, first: str, second: str) -> float:
-    """How much less the first loses on the repeats both have; NaN where there is none."""
+    """Return the second method's mean loss less the first's, on the repeats both have; NaN if they share none."""
     return float((losses[second] - losses[first]).mean())
 
 
 def _best(losses: pd.DataFrame) -> str:
-    """The method that loses least, among those that have most repeats: to fail where it is hard is no merit."""
+    """Return the method with the smallest mean loss, among those with the most repeats.
+
+    A method that failed on the hard repeats would look better than it is, so it does not count here.
+    """
     full = losses.loc[:, losses.count() == losses.count().max()]
     return str(full.mean().idxmin())
 
 
 def _rival(losses: pd.DataFrame, reference: str, names: Sequence[str]) -> str | None:
-    """The best of these on the repeats of the reference; None where they have none in common."""
+    """Return the best of ``names`` on the repeats of the reference; None if no method shares a repeat with it."""
     own = losses.loc[losses[reference].notna(), [name for name in names if name in losses and name != reference]]
     return _best(own) if own.notna().any(axis=None) else None
 

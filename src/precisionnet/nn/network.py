@@ -93,9 +93,10 @@ class FilterLayer(nn.Module):
         return activated
 
     def _normalised_coefficients(self, x: Tensor, shift: Tensor, norm: FeatureNorm) -> Tensor:
-        r"""Normalise the coefficients in place of the output, the largest tensor there is.
+        r"""Run filter and normalisation in one step, by scaling the filter's coefficients instead of its output.
 
-        A filter is linear in its taps, so the moments of what it gives follow from the taps' own:
+        The output is the largest tensor of a pass, so this saves time and memory. A filter is linear in its taps, so
+        the mean and variance of its output follow from the mean m and covariance C of the taps:
         mean_f = h_f' m and var_f = h_f' C h_f.
         """
         taps, h = self.filter.taps(x, shift), self.filter.weight.flatten(-3, -2)
@@ -104,7 +105,7 @@ class FilterLayer(nn.Module):
             gain, offset = norm.gain_and_offset(norm.running_mean, norm.running_var)
             return self.filter.combine(taps, h * gain.unsqueeze(-2), offset, shape)
         mean = taps.mean(dim=-1, keepdim=True)
-        centred = taps - mean  # before anything else, or large means would eat the digits
+        centred = taps - mean  # first of all: large means would cost digits
         variance = (torch.matmul(centred @ centred.mT, h) * h).sum(dim=-2) / taps.shape[-1]
         with torch.no_grad():
             norm.remember((mean * h).sum(dim=-2), variance, taps.shape[-1])

@@ -37,10 +37,10 @@ CODES = frozenset(sign * code for code in (9, 77, 88, 99, 777, 888, 999, 7777, 8
 
 @dataclass(frozen=True, eq=False)
 class ColumnSummaries:
-    """The features by column, and what several checks need to know of each."""
+    """The features with the summaries of each column that several checks use."""
 
     names: list[str]
-    """As the file calls them: the user looks for them there, and ``drop=`` wants them so."""
+    """Names as in the file, which is where the user looks for them, and as ``drop=`` takes them."""
     ids: pd.Index[Any]
     values: FloatArray
     n_known: IndexArray
@@ -51,7 +51,7 @@ class ColumnSummaries:
     sample: IndexArray
     """Rows to take statistics from: all of them, or MANY_ROWS."""
     of_brains: bool = False
-    """Whether the rows are scans: words follow the kind of table."""
+    """Whether the rows are scans of brains; the words of the findings depend on it."""
 
     @classmethod
     def of(cls, X: pd.DataFrame, names: list[str]) -> Self:
@@ -89,7 +89,10 @@ def centre_and_spread(values: FloatArray) -> tuple[float, float]:
 
 
 def missing_values(columns: ColumnSummaries, filled_in: bool = False) -> list[Finding]:
-    """Columns that are empty, and cells that are; ``filled_in``: by the estimator, so they do not stop a fit."""
+    """Report empty columns and empty cells.
+
+    ``filled_in`` says that the estimator fills in empty cells, so that they do not stop a fit.
+    """
     n_rows = len(columns.ids)
     found = list[Finding]()
     empty = [columns.names[j] for j in np.flatnonzero(columns.n_known == 0)]
@@ -116,7 +119,7 @@ def missing_values(columns: ColumnSummaries, filled_in: bool = False) -> list[Fi
 
 
 def huge_values(X: pd.DataFrame, names: list[str]) -> list[Finding]:
-    """Infinity, and numbers whose squares would be."""
+    """Report infinite numbers, and numbers whose squares would be infinite."""
     far = [(j, row) for j, c in enumerate(X.to_numpy(dtype=np.float64).T) if (row := _first_huge(c)) is not None]
     if not far:
         return []
@@ -133,7 +136,7 @@ def _first_huge(column: FloatArray) -> int | None:
 
 
 def constant_columns(columns: ColumnSummaries) -> list[Finding]:
-    """Columns with one value, and columns with one value in nearly all rows."""
+    """Report columns with one value, and columns with one value in nearly all rows."""
     found = list[Finding]()
     constant = [columns.names[j] for j in np.flatnonzero((columns.n_known > 0) & (columns.low == columns.high))]
     if constant:
@@ -162,7 +165,7 @@ def constant_columns(columns: ColumnSummaries) -> list[Finding]:
 
 
 def row_numbers(columns: ColumnSummaries) -> list[Finding]:
-    """Columns that count the rows: an id in disguise, in which a fit may find the order of the table."""
+    """Report columns that count the rows: such an id in disguise tells a fit the order of the table."""
     n = len(columns.ids)
     found = []
     for j in columns.useful() if n >= FEWEST_COUNTED else ():
@@ -181,10 +184,13 @@ def row_numbers(columns: ColumnSummaries) -> list[Finding]:
 
 
 def outliers(columns: ColumnSummaries, is_coded: BoolArray) -> list[Finding]:
-    """Values far out; those that the logarithm makes ordinary belong to a long tail."""
+    """Report values far from the rest of their column.
+
+    Values that are ordinary on the logarithm's scale are reported as a long tail instead.
+    """
     n_rows = len(columns.ids)
     limit = max(OUTLYING, -float(ndtri(BY_CHANCE / 2 / columns.values.size)) / GAUSSIAN_MAD)
-    limit *= max(1.0, 1.0 + 20.0 / n_rows - 20.0 / FEW_ROWS)  # few rows give an uncertain spread
+    limit *= max(1.0, 1.0 + 20.0 / n_rows - 20.0 / FEW_ROWS)  # with few rows the spread is uncertain
     cells, tails = list[tuple[float, int, int]](), list[tuple[int, str]]()
     with np.errstate(invalid="ignore"):
         far = np.fmax(columns.median - columns.low, columns.high - columns.median) > OUTLYING * columns.spread
@@ -219,7 +225,11 @@ def outliers(columns: ColumnSummaries, is_coded: BoolArray) -> list[Finding]:
 
 
 def _distance(column: FloatArray, sample: IndexArray) -> FloatArray:
-    """From the median, in MAD; of rounded values, counts among them, it is only known to half a step."""
+    """Return each value's distance from the median, in median absolute deviations (MAD).
+
+    If the values are rounded, or are counts, half of the smallest step between values is added to the MAD, as it is not
+    known more exactly.
+    """
     known = column[sample]
     median, spread = centre_and_spread(known)
     steps = np.diff(np.unique(known[~np.isnan(known)]))
@@ -228,7 +238,7 @@ def _distance(column: FloatArray, sample: IndexArray) -> FloatArray:
 
 
 def _is_skewed(column: FloatArray) -> bool:
-    """Positive, and reaching farther up than down, as volumes and times do."""
+    """Whether a column is positive and reaches farther up than down, as volumes and times do."""
     known = column[~np.isnan(column)]
     low, median, high = np.percentile(known, [5, 50, 95])
     return bool(known.min() > 0.0 and high - median > SKEWED * (median - low))
@@ -255,7 +265,7 @@ def _outlier_sentence(columns: ColumnSummaries, cells: list[tuple[float, int, in
 
 
 class Coded(NamedTuple):
-    """A number in a column that does not look like a measurement."""
+    """A number in a column that looks like a code, not like a measurement."""
 
     code: float
     rows: IndexArray
@@ -264,7 +274,7 @@ class Coded(NamedTuple):
 
 
 def find_codes(values: FloatArray) -> list[Coded]:
-    """Extreme values that are a known code, a repeated number, or a zero, far from the rest; outermost first."""
+    """Find extreme values far from the rest that are a known code, a repeated number or a zero, outermost first."""
     found = list[Coded]()
     rest = ~np.isnan(values)
     for end in (np.min, np.max):
@@ -286,14 +296,14 @@ def _is_code(code: float, n: int, others: FloatArray, end: Callable[..., Any]) -
         return False
     if code in CODES:
         return gap > 2 * spread
-    if code == 0.0:  # a thickness or volume of nothing
+    if code == 0.0:  # a thickness or volume of zero: a region that is missing
         return gap > 0.25 * distance and float(others.min()) > 0.0 and n < 0.2 * len(others) and spread > 0.0
     alone = gap > 0.5 * distance
     return alone and n >= 3 and n < len(others) and float(np.median(np.abs(others - median))) > 0.0
 
 
 def coded_values(columns: ColumnSummaries) -> tuple[list[Finding], BoolArray]:
-    """Missing-value codes and zeros that stand as numbers; and where they stand."""
+    """Report codes for missing values and zeros that are no measurements; return also the mask of their cells."""
     is_coded = np.zeros(columns.values.shape, dtype=bool, order="F")
     suspects = {j: find_codes(columns.values[:, j]) for j in columns.useful() if _has_far_end(columns, int(j))}
     places = list[tuple[str, Coded]]()
@@ -306,7 +316,10 @@ def coded_values(columns: ColumnSummaries) -> tuple[list[Finding], BoolArray]:
 
 
 def coded_target(y: pd.Series[Any] | None) -> tuple[list[Finding], pd.Series[Any] | None]:
-    """The same for a target of numbers (a zero may well be one); and the target without its codes."""
+    """Report codes for missing values in a target of numbers; return also the target with those cells empty.
+
+    A zero is not reported here: it may well be a value of the target.
+    """
     if y is None or not pd.api.types.is_numeric_dtype(y.dtype) or pd.api.types.is_bool_dtype(y.dtype):
         return [], y
     codes = [coded for coded in find_codes(y.to_numpy(dtype=np.float64, na_value=np.nan)) if coded.code != 0.0]
@@ -315,7 +328,7 @@ def coded_target(y: pd.Series[Any] | None) -> tuple[list[Finding], pd.Series[Any
 
 
 def _code_sentence(places: list[tuple[str, Coded]], ids: pd.Index[Any], zero: bool) -> Finding | None:
-    """One sentence for the zeros, or for all other codes."""
+    """Write one finding for all zeros (``zero``), or one for all other codes; None if there are none."""
     parts = []
     for name, coded in places:
         if (coded.code == 0.0) == zero:
@@ -332,7 +345,7 @@ def _code_sentence(places: list[tuple[str, Coded]], ids: pd.Index[Any], zero: bo
 
 
 def _has_far_end(columns: ColumnSummaries, j: int) -> bool:
-    """Whether an end of the column is worth a closer look."""
+    """Whether a column's smallest or largest value is a known code or far from its median."""
     low, high = columns.low[j], columns.high[j]
     reach = OUTLYING * columns.spread[j]
     far = max(columns.median[j] - low, high - columns.median[j]) > reach

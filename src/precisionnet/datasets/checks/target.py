@@ -1,4 +1,4 @@
-"""What the target is, and whether a column or the site gives it away."""
+"""Check the target: what it is, and whether a column or the site gives it away."""
 
 from __future__ import annotations
 
@@ -17,25 +17,27 @@ from precisionnet.types import FloatArray, TaskName
 
 FEW_ROWS, ENOUGH_ROWS = 10, 5_000
 DISGUISED = 0.98
-"""|Spearman|: an honest single column does not come near; age in months, in decades or mistyped here and there does."""
+"""A column with a larger |Spearman correlation| is the target in disguise. An honest column does not come near it; age
+in months, in decades or with a few typing errors does."""
 SEPARATED = 0.999
-"""Area under the ROC curve of one column at every cut between classes."""
+"""A column with a larger area under the ROC curve, at every cut between classes, is the target in disguise."""
 _EMPTY_WORDS = frozenset(
     ("at", "of", "the", "and", "in", "on", "to", "a", "an", "scan", "id", "col", "column", "value", "score", "group")
     + ("left", "right", "lh", "rh", "mean")
 )
-"""Words of a name that say nothing about what it names."""
+"""Words in a column's name that say nothing about what the column holds."""
 CONFOUNDED = 0.14
-"""Share of the target that site explains from which it is "large" (Cohen 1988), corrected for the number of sites."""
+"""A share of the target explained by the site, corrected for the number of sites, is "large" from here on (Cohen
+1988)."""
 SURE = 1e-4
-"""And chance must be less likely than this to explain it."""
+"""The share is reported only if its p-value is below this."""
 SMALL_SITE = 10
 OLDEST = 125.0
-"""Nobody is older in years."""
+"""Nobody is older than this in years: larger ages are in another unit."""
 
 
 def target_facts(y: pd.Series[Any] | None, task: TaskName | None = None) -> list[Finding]:
-    """What the target is, and whether it can be learned."""
+    """Report what the target is, and whether it can be learned."""
     if y is None:
         return []
     found = list[Finding]()
@@ -80,7 +82,7 @@ def unit_of_age(y: pd.Series[Any]) -> tuple[str, str] | None:
 
 
 def leakage(columns: ColumnSummaries, y: pd.Series[Any] | None, task: TaskName | None = None) -> list[Finding]:
-    """A column that is the target in disguise, by its values or by its name."""
+    """Report columns that are the target in disguise, by their values or by their names."""
     if y is None or y.notna().sum() < FEW_ROWS or y.nunique() < 2:
         return []
     known = columns.sample[y.iloc[columns.sample].notna().to_numpy()]
@@ -109,7 +111,7 @@ def leakage(columns: ColumnSummaries, y: pd.Series[Any] | None, task: TaskName |
         found.append(Finding("warning", "leakage", sentence))
     told = {columns.names[useful[k]] for k in suspects}
     alike = [name for name in columns.names if name not in told and names_alike(str(y.name), name)]
-    if alike and len(alike) <= max(3, len(columns.names) // 5):  # else it is a word that all columns share
+    if alike and len(alike) <= max(3, len(columns.names) // 5):  # otherwise all columns share the word
         sentence = (
             f"Column {some(alike)} {'is' if len(alike) == 1 else 'are'} named like target {shown(y.name)}: if "
             f"{'it says' if len(alike) == 1 else 'they say'} the same, leave out with {drop_options(alike)}."
@@ -121,7 +123,7 @@ def leakage(columns: ColumnSummaries, y: pd.Series[Any] | None, task: TaskName |
 def site_confounding(
     y: pd.Series[Any] | None, site: pd.Series[Any] | None, task: TaskName | None = None
 ) -> list[Finding]:
-    """How much of the target the site alone tells, small sites, and sites with one class."""
+    """Report how much of the target the site alone explains, small sites, and sites with one class."""
     if site is None:
         return []
     found = list[Finding]()
@@ -172,7 +174,7 @@ def site_confounding(
 
 
 def _rank_correlations(frame: pd.DataFrame, target: pd.Series[Any]) -> FloatArray:
-    """Spearman correlation of each column with the target, over the rows where both are known."""
+    """Return the Spearman correlation of each column with the target, over the rows where both are known."""
     found = np.zeros(frame.shape[1])
     y_ranks = target.rank().to_numpy(dtype=np.float64)
     ranks = frame.rank().to_numpy(dtype=np.float64)
@@ -190,12 +192,13 @@ def _rank_correlations(frame: pd.DataFrame, target: pd.Series[Any]) -> FloatArra
 
 
 def _separation(frame: pd.DataFrame, classes: Any) -> FloatArray:
-    """The smallest area under the ROC curve over all cuts between the classes, each column ordering them its own way.
+    """Return, for each column, its smallest area under the ROC curve over all cuts between the classes.
 
-    A column that comes out perfect by luck more often than once in a million tables is not counted.
+    The classes are in the order that the column puts them in. All areas are zero if there are so few rows that chance
+    would make a column perfect in more than one of a million tables.
     """
     holes = frame.isna().any().to_numpy()
-    if holes.any():  # those columns one by one, over the rows where they are known
+    if holes.any():  # columns with gaps one by one, over the rows where they are known
         found = np.zeros(frame.shape[1])
         if not holes.all():
             found[~holes] = _separation(frame.loc[:, ~holes], classes)
@@ -218,7 +221,7 @@ def _separation(frame: pd.DataFrame, classes: Any) -> FloatArray:
 
 
 def names_alike(target: str, column: str) -> bool:
-    """AGE_AT_SCAN, age_months and AgeYears are alike; average is not."""
+    """Whether two names mean the same: age, AGE_AT_SCAN, age_months and AgeYears do, age and average do not."""
     wanted, given = _words(target), _words(column)
     return bool(wanted and given and (wanted <= given or given <= wanted))
 
@@ -229,7 +232,7 @@ def _words(name: str) -> frozenset[str]:
 
 
 def _variance_explained(y: FloatArray, labels: Any) -> tuple[float, float]:
-    """Adjusted eta squared (epsilon squared), at least 0, and the p-value of the F test."""
+    """Return adjusted eta squared (epsilon squared), at least 0, and the p-value of the F test."""
     n, k = len(y), int(labels.max()) + 1
     y = y - y.mean()
     total = float(y @ y)
@@ -243,7 +246,7 @@ def _variance_explained(y: FloatArray, labels: Any) -> tuple[float, float]:
 
 
 def _association(classes: Any, labels: Any) -> tuple[float, float]:
-    """Cramér's V squared, corrected for bias (Bergsma 2013), and the p-value of the chi-squared test.
+    """Return Cramér's V squared, corrected for bias (Bergsma 2013), and the p-value of the chi-squared test.
 
     For two classes V squared is the share of variance that site explains, so one threshold serves both tasks.
     """
@@ -260,7 +263,7 @@ def _association(classes: Any, labels: Any) -> tuple[float, float]:
 
 
 def _one_class_sites(target: pd.Series[Any], site: pd.Series[Any], sizes: pd.Series[Any]) -> list[Finding]:
-    """Sites whose rows all have one class, where chance would hardly give that."""
+    """Report sites whose rows are all of one class, if that is unlikely by chance."""
     shares = target.value_counts(normalize=True)
     lone = []
     for name, own in target.groupby(site.to_numpy(), sort=True):

@@ -22,14 +22,14 @@ SCANS = ("first", "last", "all")
 DAYS_A_YEAR = 365.25
 HALF_A_YEAR = 183
 VISIT = ("VISCODE", "VISCODE2", "EXAMDATE")
-"""What says when a visit was."""
+"""Columns that say when a visit was."""
 FIRST_VISITS = ("bl", "sc", "scmri", "v01", "v03")
 
 
 def choose_scans(
     part: TablePart, *, phase: str | None = "ADNI2", quality: str = "pass", scans: str = "first"
 ) -> TablePart:
-    """The rows wanted, with the ids ``<RID>_<visit>``."""
+    """Keep the scans that are wanted, under the ids ``<RID>_<visit>``."""
     check_choice("quality", quality, tuple(QUALITIES))
     check_choice("scans", scans, SCANS)
     part = part.with_facts(RID=part.ids)
@@ -43,9 +43,10 @@ def choose_scans(
 
 
 def with_demographics(part: TablePart, demographics: TablePart) -> TablePart:
-    """Scans with what ADNIMERGE, PTDEMOG or another table by RID says of their person, and ``age`` at the scan.
+    """Add to the scans what ADNIMERGE, PTDEMOG or another table by RID says about the person, and ``age`` at the scan.
 
-    Of several visits that of the scan counts, else the nearest by date, and the first where there are no dates.
+    If the table has several visits of a person, the scan's own visit is used, else the nearest by date, or the first
+    visit if there are no dates.
     """
     assert demographics.ids is not None
     visits = demographics.facts.assign(RID=rids(demographics.ids))
@@ -70,7 +71,7 @@ def with_demographics(part: TablePart, demographics: TablePart) -> TablePart:
 
 
 def scan_dates(facts: pd.DataFrame) -> pd.Series[Any]:
-    """When each scan was made, NaT where that is not known."""
+    """Return the date of each scan, NaT where it is not known."""
     if "EXAMDATE" not in facts.columns:
         return pd.Series(pd.NaT, index=facts.index, dtype="datetime64[ns]")
     return pd.to_datetime(facts["EXAMDATE"], errors="coerce", format="mixed")
@@ -104,7 +105,10 @@ def _of_quality(part: TablePart, quality: str) -> TablePart:
 
 
 def _one_a_person(part: TablePart, which: str) -> TablePart:
-    """The first or last by date; on one day the scan without acceleration, then the one that stands first."""
+    """Keep the first or last scan of each person by date.
+
+    Of several scans on one day, one without acceleration is preferred, then the one that is first in the table.
+    """
     kind = part.facts.get("IMAGETYPE", pd.Series("", index=part.facts.index)).astype(str).str.lower()
     order = pd.DataFrame({"date": scan_dates(part.facts), "accelerated": kind.str.startswith("accel")})
     order = order.sort_values(["date", "accelerated"], ascending=[which == "first", True], kind="stable")
@@ -114,7 +118,7 @@ def _one_a_person(part: TablePart, which: str) -> TablePart:
 
 
 def _scan_ids(facts: pd.DataFrame) -> pd.Series[Any]:
-    """One label a scan; the person alone where there is one scan each."""
+    """Return one label per scan: the person and the visit, or the person alone if every person has one scan."""
     rid = facts["RID"].astype(str)
     visit = next((name for name in ("VISCODE2", "VISCODE", "EXAMDATE") if name in facts.columns), None)
     if visit is None or not rid.duplicated().any():
@@ -126,7 +130,7 @@ def _scan_ids(facts: pd.DataFrame) -> pd.Series[Any]:
 
 
 def _visit_of_scan(scans: pd.DataFrame, visits: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """A row a scan, and how it was found."""
+    """Return one row of ``visits`` per scan, and a text that says how these rows were found."""
     visits = _first_visits_first(visits).assign(_day=lambda table: scan_dates(table), _code=_codes)
     wanted = pd.DataFrame(
         {"RID": scans["RID"], "_scan": scan_dates(scans), "_row": range(len(scans)), "_own": _codes(scans)}
@@ -147,7 +151,7 @@ def _visit_of_scan(scans: pd.DataFrame, visits: pd.DataFrame) -> tuple[pd.DataFr
 
 
 def _codes(table: pd.DataFrame) -> pd.Series[str]:
-    """Visit codes, one way of writing the first visit; empty where there is none."""
+    """Return the visit codes, with one way of writing the first visit; empty where there is none."""
     name = next((c for c in ("VISCODE2", "VISCODE") if c in table.columns), None)
     if name is None:
         return pd.Series("", index=table.index)
@@ -170,7 +174,11 @@ def _is_first(visits: pd.DataFrame) -> pd.Series[bool]:
 def _age_at_scan(
     rid: pd.Series[Any], scan: pd.Series[Any], visits: pd.DataFrame, path: str
 ) -> tuple[pd.Series[Any] | None, str]:
-    """ADNIMERGE: AGE is that at baseline, EXAMDATE_bl (or EXAMDATE of that visit) its day. PTDEMOG: a birth month."""
+    """Return the age at each scan, None if the table has no age, and a note on how it was found.
+
+    ADNIMERGE has the age at baseline (AGE) and the day of that visit (EXAMDATE_bl, or its EXAMDATE). PTDEMOG has the
+    year and the month of birth.
+    """
     name = find("AGE", visits.columns)
     if name is not None:
         base = visits.assign(_age=_positive(visits[name], name, path), _day=_baseline_day(visits))
@@ -197,6 +205,6 @@ def _baseline_day(visits: pd.DataFrame) -> pd.Series[Any]:
 
 
 def _positive(column: pd.Series[Any], name: str, path: str) -> pd.Series[Any]:
-    """ADNI writes -4 and -1 where something is not known."""
+    """Return a column of numbers above zero, the others missing: ADNI writes -4 and -1 for what is not known."""
     values = pd.Series(to_numbers(column, name, path).values, index=column.index)
     return values.where(values > 0)

@@ -1,6 +1,6 @@
-"""The table formats of the field: recognised by their headers, and read as one part of a data set each.
+"""The table formats of neuroimaging: each is recognised by its header, and read as one part of a data set.
 
-Rows are as in the file; which of them are kept is decided by the loaders.
+The readers return all rows of a file; the loaders decide which of them to keep.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ASEG = re.compile(r"Measure:\s*(volume|\w+)", re.IGNORECASE)
 ROI_MEAN = re.compile(r"Mean_(\d{4})(?:\.0)?")
 """A column of ANTs' per-subject region files."""
 FEW = 10
-"""Region columns from which on a table is one of regions."""
+"""A table with at least so many region columns counts as a table of regions."""
 ID_NAMES = (
     "participant_id",
     "subjid",
@@ -54,17 +54,17 @@ KIRBY = "kirby"
 
 
 def recognise(names: Sequence[str]) -> str:
-    """The format whose header this is."""
+    """Return the format of a table with these column names."""
     return next(name for name, fits in RECOGNISERS.items() if fits(names))
 
 
 def check_format(format: str) -> None:
-    """A name that we know."""
+    """Refuse the name of a format that does not exist."""
     check_choice("format", format, FORMATS)
 
 
 def expect(format: str, names: Sequence[str], path: str | Path) -> None:
-    """A file that was said to be of a format has its header."""
+    """Refuse a file that does not have the header of the format it was said to be in."""
     if not RECOGNISERS[format](names):
         looks = recognise(names)
         instead = "" if looks == "table" else f"; it looks like {looks!r}"
@@ -75,7 +75,7 @@ def expect(format: str, names: Sequence[str], path: str | Path) -> None:
 
 
 def guess_id(names: Collection[str]) -> str | None:
-    """The column that names the rows, by the names such columns have."""
+    """Guess which column names the rows, from the names that such columns usually have."""
     lowered = {name.lower(): name for name in reversed(list(names))}
     return next((lowered[name] for name in ID_NAMES if name in lowered), None)
 
@@ -122,14 +122,17 @@ RECOGNISERS: dict[str, Callable[[Sequence[str]], bool]] = {
     "regions": _is_regions,
     "table": lambda names: True,
 }
-"""In the order in which they are tried."""
+"""A test of the header for each format, in the order in which they are tried."""
 FORMATS = ("auto", *RECOGNISERS)
 OF_REGIONS = ("freesurfer", "aseg", "adni", "ants", "enigma", "regions")
-"""Formats that bring the features; beside them the other tables say who the rows are."""
+"""Formats whose tables have the features; the other tables say which people the rows are of."""
 
 
 def read_freesurfer(path: str, header: Sequence[str]) -> TablePart:
-    """aparcstats2table: one hemisphere, one measure; the first column holds the ids under the table's own name."""
+    """Read a table of aparcstats2table: one hemisphere and one measure.
+
+    The first column holds the ids, and its name says which hemisphere and measure.
+    """
     first = header[0]
     found = APARC.fullmatch(first)
     frame = read_table(path, first)
@@ -146,7 +149,7 @@ def read_freesurfer(path: str, header: Sequence[str]) -> TablePart:
 
 
 def read_aseg(path: str, header: Sequence[str]) -> TablePart:
-    """asegstats2table: volumes of subcortical structures; the first column holds the ids."""
+    """Read a table of asegstats2table: volumes of subcortical structures, with the ids in the first column."""
     frame = read_table(path, header[0])
     columns = {name: structure for name in header[1:] if (structure := parse_structure(name)) is not None}
     return region_part(frame, path, "aseg", columns, frame.pop(header[0]).rename("id"), "volume")
@@ -165,9 +168,10 @@ def check_measures(measures: Sequence[str] | None) -> list[str] | None:
 
 
 def with_measures(part: TablePart, measures: Sequence[str]) -> list[TablePart]:
-    """Cut a table of regions into one part per measure that was asked for; "volume" has the subcortical ones, too.
+    """Cut a table of regions into one part per measure that was asked for.
 
-    None where it has no such measure. Columns whose measure the table does not say count as thickness.
+    A measure that the table does not have gives no part. "volume" includes subcortical volumes. Columns count as
+    thickness if the table does not say what they measure.
     """
     below = {n: s for n in part.facts.columns if (s := parse_structure(n)) is not None} if "volume" in measures else {}
     volumes = read_columns(part.facts[list(below)], part.path, NOT_DROPPABLE)
@@ -207,7 +211,7 @@ def hint_at_volumes(part: TablePart) -> TablePart:
 
 
 def read_ants(path: str, header: Sequence[str], id_column: str | None = None, text: Collection[str] = ()) -> TablePart:
-    """ANTs: a region file of one subject (Mean_<label>), or a table of Mindboggle labels in words."""
+    """Read a table of ANTs: a region file of one subject (Mean_<label>), or a table of Mindboggle labels in words."""
     if any(ROI_MEAN.fullmatch(name) for name in header):
         return _read_roi_file(path)
     return read_regions(path, header, "ants", id_column, text)
@@ -236,7 +240,7 @@ def _read_roi_file(path: str) -> TablePart:
 
 
 def read_adni(path: str, header: Sequence[str]) -> TablePart:
-    """ADNI's UCSF table: thickness by ST code, one row a scan."""
+    """Read ADNI's UCSF table: thickness by ST code, one row per scan."""
     frame = read_table(path, "RID", [name for name in ("VISCODE", "VISCODE2", "IMAGEUID") if name in header])
     columns = {code: name for code, name in ADNI_CODES.items() if code in frame.columns}
     other = [c for c in frame.columns if re.fullmatch(r"ST\d+[A-Z]+", c) and c not in columns]
@@ -245,7 +249,7 @@ def read_adni(path: str, header: Sequence[str]) -> TablePart:
 
 
 def rids(column: pd.Series[Any]) -> pd.Series[Any]:
-    """ADNI's roster ids, one way of writing them: '0023', '23.0' and 23 are '23'."""
+    """Return ADNI's roster ids in one way of writing: '0023', '23.0' and 23 become '23'."""
     return (
         column.astype(str)
         .str.strip()
@@ -258,7 +262,7 @@ def rids(column: pd.Series[Any]) -> pd.Series[Any]:
 def read_regions(
     path: str, header: Sequence[str], format: str = "regions", id_column: str | None = None, text: Collection[str] = ()
 ) -> TablePart:
-    """Any table with region columns: ENIGMA, Mindboggle labels, or one made by hand."""
+    """Read any table with region columns: of ENIGMA, with Mindboggle labels, or made by hand."""
     id_column = id_column if id_column is not None else guess_id(header)
     frame = read_table(path, id_column, text)
     ids = None if id_column is None else frame.pop(id_column)
@@ -275,7 +279,11 @@ def region_part(
     measure: str = "",
     atlas: str = "",
 ) -> TablePart:
-    """Features are ``columns`` (name in the file -> one name); totals go, the rest are facts."""
+    """Make a part of a table of regions.
+
+    Its features are ``columns``, a mapping from the names in the file to standard names. Totals such as the whole
+    brain's volume are no features, and all other columns are facts.
+    """
     path = str(path)
     if not columns:
         raise InputError(
@@ -310,7 +318,7 @@ def region_part(
 
 
 def join_hemispheres(parts: Sequence[TablePart]) -> TablePart:
-    """Left and right of the same measure and atlas, row by row."""
+    """Join the tables of the left and the right hemisphere that have the same measure and atlas."""
     for what in ("atlas", "measure"):
         for part in parts[1:]:
             mine, other = getattr(parts[0], what), getattr(part, what)
@@ -326,13 +334,13 @@ def join_hemispheres(parts: Sequence[TablePart]) -> TablePart:
         if other is not part:
             raise InputError(
                 f"{other.path!r} and {part.path!r} both hold the {HEMISPHERES[side]} hemisphere ({part.measure}): give "
-                "one table a hemisphere, and load cohorts one by one."
+                "one table per hemisphere, and load cohorts one by one."
             )
     return functools.reduce(join, parts)
 
 
 def pair_kirby(part: TablePart) -> TablePart:
-    """Say who the Kirby rows are of, where there are any."""
+    """Add the person of each row of the Kirby data set, if the table has such rows."""
     names = [find(name, part.facts.columns) for name in ("SITE", "SEX", "AGE")]
     if None in names or part.ids is None:
         return part
