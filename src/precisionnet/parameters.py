@@ -94,9 +94,10 @@ class Settings:
         return round((1.0 + polish) * self.max_epochs)
 
     def n_folds(self, n_rows: int) -> int:
-        """Into how many parts training rows are dealt; each is left out by one member, or by one of every kind.
+        """Return how many folds training rows are dealt into; each is left out by one member, or by one of every kind.
 
-        Kinds of few rows have twice as many members: a quarter of the rows is too much to leave out, and time is short.
+        With few rows and several kinds there are twice as many folds and members. A quarter of the rows would be too
+        many to leave out, and the fits are short.
         """
         return self.n_members // 2 if self.readout == "several" and n_rows >= FEW_ROWS else self.n_members
 

@@ -19,7 +19,7 @@ New rows carry it. Rows that were made with an earlier one stay as they are; the
 """
 
 PAPER_VERSION = 4
-"""The same of ``recipe="paper"``, which the paper's experiments run."""
+"""Version of ``recipe="paper"``, which the paper's experiments run; it is raised in the same way."""
 
 
 def recipe_version(networks: Mapping[str, Any] | None) -> int:

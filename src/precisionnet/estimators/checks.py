@@ -85,7 +85,7 @@ class NumberRows:
 
 
 Rows = FloatArray | NumberRows
-"""What has a shape, a length and slices that are float64."""
+"""Rows in memory or in a source: anything with a shape, a length and slices that are float64."""
 
 
 def number_rows(estimator: Any, X: Any) -> Rows:
@@ -125,7 +125,7 @@ BAD_VALUES: tuple[tuple[Callable[[FloatArray], BoolArray], str], ...] = (
     ),
     (lambda part: np.abs(part) > LARGEST, HUGE),
 )
-"""What no cell may hold, and what is said of it."""
+"""Tests for values that no cell may hold, each with its message."""
 
 
 def refuse_bad_values(X: Rows, names: Sequence[str], missing: str = "error") -> None:

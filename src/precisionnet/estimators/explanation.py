@@ -56,16 +56,17 @@ from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray
 
 MOST_ROWS = 4096
-"""Rows that the task's graph is read off; of a longer table as many are taken, evenly spaced."""
+"""Most rows that the task's graph is computed from; from a longer table so many are taken, evenly spaced."""
 ROWS_PER_COLUMN = 2
-"""From which on correlations are inverted as they are."""
+"""With at least so many rows per column, correlations are inverted without shrinkage."""
 RANK_TOL, TINY_SHARE = 1e-10, 1e-6
 """Eigenvalues of the rows' products that are rounding, and the least shrinkage: P must be invertible."""
 ROUNDING = 1e-10
-"""Share of the largest effect of a column up to which one of a pair is rounding: a linear model has none."""
+"""The effect of a pair counts as zero up to this share of a column's largest effect: a linear model has no effects of
+pairs, only rounding."""
 TINY = float(np.finfo(np.float64).tiny)
 AROUND, PAIRS = 1.0, 2
-"""How far from a row a model's slopes are taken, in standard deviations, and how many pairs of places there are."""
+"""A model's slopes are taken so many standard deviations from a row, at so many pairs of places."""
 POINTS = 8
 """Places on the line from the mean to a row at which gradients are taken (Gauss and Legendre's)."""
 

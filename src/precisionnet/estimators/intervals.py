@@ -1,4 +1,4 @@
-"""How far a prediction may be off: intervals calibrated on rows that a network did not learn from.
+"""Prediction intervals, calibrated on rows that a network did not learn from.
 
 CV+ (Barber, Candes, Ramdas and Tibshirani, *Predictive inference with the jackknife+*, 2021), normalised by a spread.
 Let mu_k be the predictor that left fold k out, k(i) the fold of row i, s_k(x) > 0 the spread that ``spread`` expects of
@@ -100,10 +100,10 @@ class Calibration:
         return keep_within(np.column_stack(ends), self.limits)
 
     def _reach(self, predictions: FloatArray, spread: FloatArray, count: float) -> FloatArray:
-        """For each row the smallest value up to which the weights of mu_k(i)(x) + s_k(i)(x) R_i add up to ``count``.
+        """Return for each row the smallest value up to which the weights of mu_k(i)(x) + s_k(i)(x) R_i reach ``count``.
 
-        By bisection: a fold's R are sorted once, and counting those below a value is a search among them. All sums of a
-        prediction and a residual are never made, so memory grows neither with one nor with the other.
+        The value is found by bisection. A fold's R are sorted once, so counting those below a value is a search among
+        them. The sums of every prediction and every residual are not stored, which would take memory for all pairs.
         """
         folds = np.unique(self.fold)
         relative = self.residual / self.spread
@@ -184,6 +184,6 @@ def keep_within(ends: FloatArray, limits: tuple[float, float]) -> FloatArray:
 
 
 def refuse_coverage(coverage: float) -> None:
-    """Below one half the two ends could change places."""
+    """Refuse a coverage that is not below 1, or below one half, where the ends of an interval could change places."""
     if not 0.5 <= coverage < 1.0:
         raise InputError(f"The coverage of an interval must be at least 0.5 and below 1, got {coverage:g}; try 0.95.")

@@ -37,7 +37,7 @@ class Part(NamedTuple):
 
     name: str
     dtype: str
-    """As torch writes it: "torch.float64"."""
+    """Name of the type as torch writes it, such as "torch.float64"."""
     shape: list[int]
     data: Any
     """Its bytes, or a buffer of them."""

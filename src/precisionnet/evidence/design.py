@@ -27,7 +27,7 @@ class Design:
     labels: list[Any]
     """The groups, in order."""
     group: IndexArray
-    """For each row: its group's place in ``labels``."""
+    """Position in ``labels`` of each row's group."""
     person: IndexArray
     paired: bool
 

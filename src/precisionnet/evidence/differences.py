@@ -67,7 +67,7 @@ class Differences:
     """First group minus second group, for one labelling; errors are None where only relabelling can tell them."""
 
     edges: FloatArray
-    """One per pair i < j."""
+    """One estimate per pair i < j."""
     nodes: FloatArray
     total: float
     edge_errors: FloatArray | None = None

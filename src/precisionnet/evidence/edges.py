@@ -38,7 +38,7 @@ METHODS = ("auto", "exact", "desparsified", "stability")
 FALSE_EDGES = 1.0
 """Largest bound on the number of false edges among the sure ones, where there is no q-value."""
 ROWS_PER_COLUMN, SPARE_ROWS = 5, 20
-"""What the exact method needs to claim coverage."""
+"""The exact method claims coverage with so many rows per column, and so many rows more than columns."""
 FEWEST_FOR_EXACT = 10
 """More people than columns, at least, where the exact method is asked for by name."""
 FEWEST_FOR_INTERVALS, FEWEST_FOR_HALVES = 15, 20
@@ -47,7 +47,7 @@ DEPENDENT = (
     "those columns (a total beside its parts, for example)."
 )
 ROUNDING = 1e-9
-"""Of correlations, and of frequencies, which are counts divided by a number of halves."""
+"""Largest rounding error of correlations, and of frequencies, which are counts divided by a number of halves."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,7 +45,7 @@ LEVERAGE_POWER = 1.5
 LARGEST_LEVERAGE = 1.0 - 1e-3
 """A row that alone decides about its residual has none; its weight stays finite."""
 LARGEST_CORRELATION = 1.0 - 1e-12
-"""Beyond, Fisher's scale has no number; copies of a column are refused before."""
+"""A larger correlation has no finite value on Fisher's scale; copies of a column are refused before."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from precisionnet.types import BoolArray, FloatArray
 from precisionnet.workers import count_for, in_workers
 
 LEVEL = 0.95
-"""Of the intervals."""
+"""Coverage of the intervals."""
 
 
 @dataclass(frozen=True)

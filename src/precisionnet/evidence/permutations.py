@@ -23,7 +23,7 @@ from precisionnet.errors import InputError, shown
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 FEWEST_PERMUTATIONS = 19
-"""With fewer, no p-value can be 0.05."""
+"""With fewer permutations no p-value can be as small as 0.05."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Exchange:
     """The rows of two groups, and what may be exchanged between them."""
 
     in_b: BoolArray
-    """For each row: whether it is of the second group."""
+    """Whether each row is of the second group."""
     person: IndexArray
-    """For each row: whose it is, 0 to n_people - 1."""
+    """The person of each row, 0 to n_people - 1."""
     paired: bool = False
     """Whether every person has rows in both groups."""
 

@@ -203,7 +203,7 @@ class _Judged:
 
     @property
     def standard_error(self) -> FloatArray:
-        """Of the whole table's effects."""
+        """The standard error of the whole table's effects, from the differences between the halves."""
         return 0.5 * np.sqrt(np.mean((self.halves[:, 0] - self.halves[:, 1]) ** 2, axis=0))
 
     @property

@@ -50,7 +50,7 @@ Kind = Literal["nodes", "edges"]
 
 
 class FitKey(NamedTuple):
-    """Which fit it is: its kind, whether it is of drawn targets or of a half of the people, and its number."""
+    """Names a fit: its kind; the whole table, drawn targets or a half of the people; and its number."""
 
     kind: Kind
     of: Literal["table", "null", "half"]
@@ -68,7 +68,7 @@ class TaskTable:
     y: FloatArray
     person: IndexArray
     residual: FloatArray
-    """Of the target, less what single columns explain."""
+    """The target less what single columns explain."""
 
     @property
     def n_people(self) -> int:

@@ -42,14 +42,14 @@ PEOPLE_PER_PRODUCT = 5
 
 @dataclass(frozen=True)
 class EdgeTests:
-    """What both tests say of every pair."""
+    """The results of both tests for every pair."""
 
     t: FloatArray
     """Studentised effects of the networks."""
     p_by_networks: FloatArray
-    """Beside drawn targets: over the edges of the graph for an edge, over all pairs for any other pair."""
+    """p-value of the comparison with drawn targets: over the edges of the graph for an edge, else over all pairs."""
     p_value: FloatArray
-    """The larger one of that and, of candidates, of the regression's."""
+    """The larger one of ``p_by_networks`` and the regression's p-value; candidates alone have the second."""
     q_by_networks: FloatArray
     q_value: FloatArray
     """Over the edges of the graph; NaN for other pairs."""

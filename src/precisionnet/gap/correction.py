@@ -37,10 +37,10 @@ from precisionnet.errors import InputError
 from precisionnet.types import FloatArray, IndexArray
 
 KINDS = ("scaled", "subtractive", "smooth")
-"""What ``correction`` may be."""
+"""The values that ``correction`` may have."""
 NONE = "none"
 LEAST_SLOPE = 0.1
-"""Of b and g': below, errors would grow tenfold."""
+"""Smallest slope b, or g', that can be corrected for: a smaller one would make errors more than ten times larger."""
 LEAST_STANDARD_ERRORS = 4.0
 """b must be so many of its standard errors above zero."""
 KNOTS = (0.05, 0.35, 0.65, 0.95)

@@ -19,7 +19,7 @@ from precisionnet.preprocessing.checks import forget
 from precisionnet.types import FloatArray, IndexArray
 
 FEWEST_PEOPLE = 30
-"""With fewer there is no slope to speak of, and no interval of 95 %."""
+"""With fewer people the slope is too uncertain, and no interval of 95 % can be given."""
 
 
 class GapModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]

@@ -62,7 +62,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class JointState:
-    """What Algorithm 1 iterates on. A step takes one and returns another; it never writes into it."""
+    """The state of Algorithm 1. A step takes a state and returns a new one; it never changes the one it was given."""
 
     theta: FloatArray
     """Sparse precision, float64."""
@@ -71,11 +71,11 @@ class JointState:
     weights: Tensors
     """h: every tensor of the network that is trained."""
     statistics: Tensors
-    """The network's other tensors: running moments of batch normalisation, and what is frozen."""
+    """The network's other tensors: running moments of batch normalisation, and frozen weights."""
     adam: Adam | None = None
     """Moments of Adam, carried from epoch to epoch."""
     note: str = ""
-    """What the last Step 1 had to say, where it did not converge."""
+    """The message of the last Step 1, if it did not converge."""
 
 
 State = TypeVar("State", bound=JointState)
@@ -205,7 +205,7 @@ UPDATES: dict[MethodName, Callable[[JointState, JointProblem, Schedule], JointSt
     "sample": weights_step,
     "vnn": weights_step,
 }
-"""What an epoch of each method does."""
+"""The step that an epoch of each method takes."""
 
 
 class Algorithm1:

@@ -25,7 +25,7 @@ THRESHOLD_RATE = 0.01
 
 
 class Fixed:
-    """The same matrix for every member, from first to last.
+    """A matrix that is not learned: every member runs on the same one throughout.
 
     ``like`` is a tensor in the networks' arithmetic and on their device.
     """
@@ -40,12 +40,12 @@ class Fixed:
         self.theta: FloatArray = np.repeat(start.theta[None], n_members, axis=0)
         self.matrix = torch.from_numpy(start.theta_task).to(like).repeat(n_members, 1, 1)
         self._anchor = self.matrix.clone() if self.learned else self.matrix
-        """What the coupling pulls to: theta in the networks' arithmetic."""
+        """The matrix that the coupling pulls theta_task to: theta in the networks' arithmetic."""
         self.matrix.requires_grad_(self.learned)
         self.adam = Adam.of([self.matrix] if self.learned else [])
 
     def resume(self, theta: FloatArray, theta_task: FloatArray) -> None:
-        """Go on from another run; a matrix that is not learned follows from the rows alone, and stays."""
+        """Do nothing: another run on the same rows has the same matrix, as it is not learned."""
 
     def shift(self, scale: float) -> Tensor:
         """Return what the networks run on, (members, nodes, nodes), divided by ``scale``."""
@@ -53,7 +53,7 @@ class Fixed:
 
     @property
     def theta_task(self) -> FloatArray:
-        """The members' matrices as the networks see them, not scaled, float64."""
+        """The members' matrices in float64, not scaled."""
         matrix = self.matrix.detach().cpu().double().numpy()
         return 0.5 * (matrix + matrix.transpose(0, 2, 1))
 
@@ -61,7 +61,7 @@ class Fixed:
         """Prepare an epoch; ``progress`` is the share of epochs done."""
 
     def step(self, learning_rate: float) -> None:
-        """Take in a batch's gradient."""
+        """Do nothing with a batch's gradient: the matrix is not learned."""
 
     def snapshot(self) -> tuple[FloatArray, FloatArray]:
         """Return theta and theta_task of every member; the next Step 1 makes a new theta, this one is left alone."""
@@ -95,7 +95,7 @@ class _Learned(Fixed):
     learned = True
 
     def resume(self, theta: FloatArray, theta_task: FloatArray) -> None:
-        """Go on from the matrices of another run on the same columns."""
+        """Continue from the matrices of another run on the same columns."""
         self.theta = theta.copy()
         with torch.no_grad():
             self.matrix.copy_(torch.from_numpy(theta_task))
@@ -105,13 +105,16 @@ class _Learned(Fixed):
 
 
 class Coupled(_Learned):
-    """theta by Step 1, theta_task by the task's gradient and the coupling."""
+    """theta, solved by Step 1, and theta_task, learned from the task's gradient and the coupling."""
 
     known_zeros: BoolArray | None = None
     """Pairs that Step 1 may not connect."""
 
     def resume(self, theta: FloatArray, theta_task: FloatArray) -> None:
-        """Go on from there. Each member is pulled to Step 1 of its own theta_task: ``theta`` may have seen all rows."""
+        """Continue from another run, with theta solved anew by Step 1 for each member's own theta_task.
+
+        The ``theta`` of the other run is not used as it is: it may have seen rows that a member must not see.
+        """
         super().resume(theta, theta_task)
         absent = ~(theta_task != 0).any(axis=0)
         self.known_zeros = absent if absent.any() else None

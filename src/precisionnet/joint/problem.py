@@ -93,7 +93,7 @@ class GraphTerms:
     ridge: float
     spectral_bound: float
     usual_penalty: float = 0.0
-    """sqrt(log N / T), what ``l1_scale=1`` stands for."""
+    """sqrt(log N / T), the penalty at ``l1_scale=1``."""
     covariance_threshold: Literal["hard", "soft"] | None = None
     """How ``vnn`` makes its covariance sparse; the penalty is the threshold."""
 
@@ -178,7 +178,7 @@ class JointProblem:
     l2_penalty: float
     scale_shift: bool
     windows: RowWindows | None = None
-    """What networks learn from, where that is not ``rows``, a sample that they are judged on."""
+    """The rows that networks learn from, if these are not ``rows``, which are then a sample to judge them on."""
 
     def shift(self, matrix: Tensor) -> Tensor:
         """Return what the network runs on: ``matrix``, scaled, in the network's arithmetic and on its device."""

@@ -26,7 +26,7 @@ BEGINS, ENDS = 0.1, 0.5
 
 
 def edges_kept(n_pairs: int, n_edges: int, progress: float) -> int:
-    """How many of all pairs are left when a share of the epochs is done: fast at first, slowly near the end."""
+    """Return how many of all pairs are left after a share of the epochs: they go fast at first, slowly near the end."""
     done = min(1.0, max(0.0, (progress - BEGINS) / (ENDS - BEGINS)))
     return n_edges + round((n_pairs - n_edges) * (1.0 - done) ** 3)
 
@@ -54,7 +54,7 @@ class Pruned(Coupled):
         self._mask = torch.ones_like(self.matrix[0], requires_grad=False)
 
     def resume(self, theta: FloatArray, theta_task: FloatArray) -> None:
-        """Go on from there; a graph that was sparse already does not become dense again first."""
+        """Continue from another run; a graph that was sparse already does not become dense again first."""
         super().resume(theta, theta_task)
         self._most = max(self._n_edges, count_edges((theta_task != 0).any(axis=0)))
 

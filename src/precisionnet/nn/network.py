@@ -23,7 +23,7 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {"relu": nn.ReLU, "leaky_relu"
 """Activations by name; a name of your own can be added."""
 
 MOMENTUM, EPSILON = 0.1, 1e-5
-"""Of batch normalisation, as in PyTorch."""
+"""Momentum and epsilon of batch normalisation, as in PyTorch."""
 
 
 class FeatureNorm(nn.Module):

@@ -301,7 +301,7 @@ def _inverse(problem: PrecisionProblem) -> tuple[Solved, bool]:
 
 
 def _coupled(problem: PrecisionProblem, anchor: FloatArray, start: Start | None, tol: float, max_iter: int) -> Solved:
-    """By Newton steps from the start given or from a diagonal one, and by ADMM where those do not arrive."""
+    """Solve by Newton steps from the start given or from a diagonal one, and by ADMM if those do not converge."""
     steps_from = partial(
         newton,
         problem.emp_cov,
@@ -333,7 +333,7 @@ def _coupled(problem: PrecisionProblem, anchor: FloatArray, start: Start | None,
 
 
 def _with_bounds(problem: PrecisionProblem, near: Solved | None, tol: float, max_iter: int) -> tuple[Solved, bool]:
-    """By ADMM, and whether a bound is active."""
+    """Solve by ADMM; return the solution, and whether a bound is active."""
     anchor = np.zeros_like(problem.emp_cov) if problem.anchor is None else problem.anchor
     start = _diagonal_start(problem, anchor) if near is None else near.theta
     low = problem.low + SMALLEST_EIGENVALUE * (problem.high if np.isfinite(problem.high) else problem.low)

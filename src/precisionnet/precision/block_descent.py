@@ -210,7 +210,10 @@ def _sweep_in_blocks(
     budget: float,
     team: Team,
 ) -> tuple[float, float]:
-    """The same in the order of ``block_sweep.py``, or column by column where its blocks would be small."""
+    """Make one sweep in the blocks of ``block_sweep.py``, or column by column if these would be small.
+
+    Returns the same as ``_sweep_all``.
+    """
     one_by_one = S, W, penalty, columns, theta_diagonal
     if fresh:
         list_candidates(S, penalty, columns, team)

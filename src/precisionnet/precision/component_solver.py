@@ -43,7 +43,7 @@ class Solved(NamedTuple):
     exhausted: bool
     """Whether more iterations were not allowed (True) or would not have helped (False)."""
     log_det: float | None = None
-    """Of theta, where it was factorised on the way."""
+    """The logarithm of theta's determinant, if the solver factorised theta."""
     definite: bool = False
     """Whether theta is known to be positive definite."""
 

@@ -187,19 +187,19 @@ def entry_variances(X: FloatArray, location: FloatArray, covariance: FloatArray)
 
 
 def oas_share(covariance: FloatArray, n_samples: float) -> float:
-    """s of the oracle approximating shrinkage."""
+    """Return the share s of the oracle approximating shrinkage (OAS)."""
     n = len(covariance)
     return oas_share_of(float(np.mean(covariance**2)), (float(np.trace(covariance)) / n) ** 2, n, n_samples)
 
 
 def oas_share_of(mean_square: float, mu_squared: float, n: int, n_samples: float) -> float:
-    """The same from the mean square of all n x n entries and the squared mean of the diagonal."""
+    """Return ``oas_share`` from the mean square of all n x n entries and the squared mean of the diagonal."""
     denominator = (n_samples + 1.0) * (mean_square - mu_squared / n)
     return 1.0 if denominator <= 0.0 else min(1.0, (mean_square + mu_squared) / denominator)
 
 
 def pair_counts(present: BoolArray) -> FloatArray:
-    """In how many rows each pair of columns is present together."""
+    """Count, for each pair of columns, the rows in which both are present."""
     weight = present.astype(np.float64)
     return weight.T @ weight
 
@@ -261,7 +261,7 @@ class NormalScores:
 
     @classmethod
     def fit(cls, X: FloatArray) -> NormalScores:
-        """From training rows; NaN is left out."""
+        """Learn the scores from training rows; NaN is left out."""
         return cls(tuple(np.sort(column[~np.isnan(column)]) for column in np.asarray(X, dtype=np.float64).T))
 
     def transform(self, X: FloatArray) -> FloatArray:
@@ -270,7 +270,7 @@ class NormalScores:
         return ndtri(np.clip(self.n_below(X) / counts, 0.5 / counts, 1.0 - 0.5 / counts))
 
     def n_below(self, X: FloatArray) -> FloatArray:
-        """How many training values lie below each value, equal ones counted half; NaN stays NaN."""
+        """Count the training values below each value, equal ones as half; NaN stays NaN."""
         below = np.empty(X.shape)
         for i, column in enumerate(self.columns):
             below[:, i] = np.searchsorted(column, X[:, i], "left")

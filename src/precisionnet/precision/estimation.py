@@ -1,4 +1,4 @@
-r"""From rows to a covariance, and from there to a sparse precision matrix, said once.
+r"""Turn rows into a covariance, and the covariance into a sparse precision matrix.
 
     ranks (nonparanormal)  ->  mean and covariance (complete, pairs, EM)  ->  sine transform or shrinkage
     ->  graphical lasso, reweighted where asked

@@ -110,7 +110,7 @@ class Penalty(NamedTuple):
 
     @classmethod
     def of(cls, l1: float | FloatArray, n: int) -> Penalty:
-        """From a number or a symmetric matrix."""
+        """Make a penalty from one number or a symmetric matrix."""
         if np.ndim(l1) == 0:
             return cls(float(l1), np.ones(n), NO_MATRIX)
         if not np.any(l1):
@@ -119,22 +119,22 @@ class Penalty(NamedTuple):
 
     @property
     def uniform(self) -> bool:
-        """No matrix is stored."""
+        """Whether one number is the penalty of every pair, so that no matrix is stored."""
         return self.matrix.size == 0
 
     def rescaled(self, unit: FloatArray) -> Penalty:
-        """The penalty of theta_ij / (unit_i unit_j)."""
+        """Return the penalty of theta_ij / (unit_i unit_j)."""
         if self.uniform:
             return self._replace(unit=self.unit * unit)
         return self._replace(matrix=self.matrix * unit * unit[:, None])
 
     def block(self, members: IndexArray) -> Penalty:
-        """The penalty among some of the variables."""
+        """Return the penalty among some of the variables."""
         matrix = self.matrix if self.uniform else np.ascontiguousarray(self.matrix[np.ix_(members, members)])
         return Penalty(self.l1, self.unit[members], matrix)
 
     def dense(self) -> FloatArray:
-        """As an N x N matrix, diagonal zero."""
+        """Return the penalty as an N x N matrix with a diagonal of zeros."""
         full = self.l1 * np.outer(self.unit, self.unit) if self.uniform else self.matrix.copy()
         np.fill_diagonal(full, 0.0)
         return full

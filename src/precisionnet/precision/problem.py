@@ -30,7 +30,7 @@ from precisionnet.types import BoolArray, FloatArray
 ASYMMETRY = 1e-8
 """Largest relative difference between C_ij and C_ji that passes as rounding."""
 SMALLEST_VARIANCE = 1e-300
-"""Below it float64 has fewer than 15 digits, and the inverse of a variance may be infinite."""
+"""A smaller variance has fewer than 15 digits in float64, and its inverse may be infinite."""
 LARGEST_TIE = 1e150
 """Largest coupling times anchor whose square is finite."""
 LOST = 1e15

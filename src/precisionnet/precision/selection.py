@@ -44,10 +44,10 @@ from precisionnet.workers import in_workers
 
 FEW_ROWS = 144
 STAGE = 5
-"""Penalties that are solved before the threshold is looked at."""
+"""Number of penalties that are solved before the threshold is looked at."""
 
 PathOfRows = Callable[[FloatArray, FloatArray], Sequence[PrecisionResult]]
-"""From rows and penalties to one result per penalty."""
+"""A function from rows and penalties to one result per penalty."""
 
 
 class FoldPath(NamedTuple):
