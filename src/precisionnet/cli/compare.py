@@ -32,7 +32,7 @@ VERDICTS = {
     "undecidable": ("undecidable", "dim"),
     "open": ("open", "dim"),
 }
-"""How a claim fared, in a word and its style."""
+"""The word for each outcome of a claim, and the word's style."""
 
 
 def cohort_rows(cohort: str, folder: Path | None, hold_out: str | None = None) -> tuple[Dataset, dict[str, str]]:

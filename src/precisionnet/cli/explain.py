@@ -265,5 +265,5 @@ def _say(about: Explanation, out: Path) -> None:
 
 
 def _way(direction: int) -> str:
-    """What the prediction does as the column rises; labels have no direction."""
+    """Say whether the prediction rises or falls as the column rises; labels have no direction."""
     return "rises" if direction > 0 else "falls" if direction < 0 else "–"

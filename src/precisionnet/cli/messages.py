@@ -137,7 +137,7 @@ class _Group(TyperGroup):
 
 @contextmanager
 def _printable_complaints() -> Iterator[None]:
-    """What typer says of arguments quotes them: a file name may hold escape sequences."""
+    """Spell out control characters in typer's complaints: they quote file names, which may hold escape sequences."""
     try:
         yield
     except _USAGE_ERROR as error:

@@ -18,9 +18,9 @@ from precisionnet.parameters import PARAMETERS, Parameter, settings_of
 FORMATS = "[auto|freesurfer|aseg|ants|adni|enigma|participants|regions|table]"
 WRITERS = (".csv", ".tsv", ".parquet")
 COHORTS = ("abide", "ants", "adni")
-"""What ``compare`` takes in the place of a table; as ``paper.config`` has them."""
+"""Names that ``compare`` takes in the place of a table, as in ``paper.config``."""
 FEWEST_PERMUTATIONS = 19
-"""As ``evidence`` has it."""
+"""Fewest permutations of a test, as in ``evidence``."""
 
 READING, EXPERT = "How the table is read", "Expert options (the model and its training)"
 """Panels of the help, after the common options."""
@@ -348,7 +348,7 @@ def check_data(cohort: str | None, folder: str | None) -> None:
 
 
 def check_reading(reading: str | None) -> None:
-    """Refuse a reading that is none."""
+    """Refuse a reading that does not exist."""
     if reading not in (None, "paper", "flattened", "both"):
         raise InputError(f"--reading must be paper, flattened or both, got {reading!r}.")
 

@@ -28,7 +28,7 @@ from precisionnet.tables_out import spreadsheet_safe, write_table
 
 @dataclass(frozen=True)
 class PredictRequest:
-    """What was asked for."""
+    """The options of the command."""
 
     model: str
     tables: list[str]
@@ -82,7 +82,7 @@ def correction_sentence(correction: Recalibration) -> str:
 
 
 def refuse_for_classes(model: Any, asked: PredictRequest) -> None:
-    """Before a table is read: intervals and corrections are for numbers, and need a sensible coverage."""
+    """Refuse intervals and corrections for a model of classes, and a coverage out of range, before a table is read."""
     numbers = hasattr(model, "predict_interval")
     for option, given in (("--interval", asked.interval), ("--recalibrate", asked.labelled or None)):
         if given is not None and not numbers:
@@ -180,7 +180,7 @@ def _write_page(
 
 
 def _printable_cells(frame: pd.DataFrame) -> pd.DataFrame:
-    """For standard output, which may be a terminal: control characters in ids, classes and names are spelled out."""
+    """Spell out control characters in ids, classes and names, as standard output may be a terminal."""
     safe = frame.rename(columns=lambda name: printable(str(name)))
     for place, name in enumerate(frame.columns):
         if not pd.api.types.is_numeric_dtype(frame[name]):

@@ -37,7 +37,7 @@ COMPARED = 20_000
 
 
 class Appender(Protocol):
-    """What takes predictions part by part."""
+    """Writes predictions part by part."""
 
     def __call__(self, frame: pd.DataFrame) -> None:
         """Write further rows."""

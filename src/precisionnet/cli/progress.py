@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from precisionnet.runner.run import Event
 
 QUIET_SECONDS = 30.0
-"""Without a terminal, at most one line in so many seconds."""
+"""Without a terminal, at most one line is printed in so many seconds."""
 
 
 class EpochBar:
@@ -38,11 +38,11 @@ class EpochBar:
         self._progress, self._max_epochs, self._wish, self._only = progress, max_epochs, wish, only
         self._task = progress.add_task("training", total=max_epochs, losses="")
         self.note = ""
-        """What to say of a training that was ended."""
+        """The sentence on a training that Ctrl-C ended; empty if none was."""
 
     def count_fits(self, done: int, total: int) -> None:
-        """Take note that so many fits of all are done; those that stopped early are an end, too."""
-        if self._wish.came:  # a network that was ended is not tested by others that are not
+        """Move the bar to the end of so many fits, which may have stopped before their last epoch."""
+        if self._wish.came:  # whole fits cannot test a network that was ended early
             raise KeyboardInterrupt
         self._only = self._wish.heard = False
         self._progress.update(self._task, completed=done * self._max_epochs, total=total * self._max_epochs)
@@ -172,7 +172,7 @@ class _TimeLeft(ProgressColumn):
 
 
 def _resumed(done: int, total: int) -> str:
-    """What a second run finds."""
+    """Say how many fits of an earlier run are there already."""
     if done >= total:
         return f"All {total} fits are already here; nothing is fitted again."
     return f"Going on from an earlier run: {done} of {total} fits are already here."

@@ -26,7 +26,7 @@ from precisionnet.types import FloatArray
 PARQUET = (".parquet", ".pq")
 PAGE_BUFFER_BYTES = 2**16
 PARQUET_ROWS = 4096
-"""Decoded at a time."""
+"""Number of rows that are decoded at a time."""
 
 Stream = Callable[[], Iterator[pa.RecordBatch]]
 

@@ -100,9 +100,9 @@ class Columns(NamedTuple):
     values: pd.DataFrame
     """float64, NaN where missing or unreadable; labels as text and dates as datetime64 where a table may hold them."""
     notes: list[str]
-    """What was read as what."""
+    """Sentences that say which cells were read as what."""
     complaints: list[str]
-    """What cannot be read: file, column and row, and what to do."""
+    """Sentences on cells that cannot be read: file, column and row, and what to do."""
 
 
 def read_columns(

@@ -145,7 +145,7 @@ class CsvSource:
             raise self._explained(str(error), block_bytes) from error
 
     def text_columns(self, among: Sequence[int], n_blocks: int | None = None) -> set[int]:
-        """Those that hold something that is no number, in the first blocks or anywhere."""
+        """Return the columns of ``among`` with a cell that is no number, in the first ``n_blocks`` blocks or all."""
         found: set[int] = set()
         if not among:
             return found
@@ -178,7 +178,7 @@ class CsvSource:
         return max(feeds, returns) + 1, quotes
 
     def _explained(self, message: str, block_bytes: int) -> Exception:
-        """What the user should be told of pyarrow's message."""
+        """Turn a message of pyarrow into an error that the user understands."""
         if found := re.match(r"In CSV column #(\d+):.*conversion error to double", message, re.DOTALL):
             return NotANumber(int(found[1]))
         if "UTF8" in message:
@@ -270,7 +270,7 @@ def _beyond_exact(values: Any) -> bool:
 
 
 def _exact_numbers(source: CsvSource, suspects: list[int]) -> dict[int, Any]:
-    """Of these columns those that hold only whole numbers, exactly."""
+    """Read the suspected columns again, and return those that hold only whole numbers, with their exact values."""
     parts: dict[int, list[pa.Array]] = {i: [] for i in suspects}
     whole = set(suspects)
     blocks: Iterable[pa.RecordBatch] = source.batches(dict.fromkeys(suspects, pa.string())) if suspects else ()

@@ -76,7 +76,7 @@ def read_facts(
 
 
 def with_sessions(ids: pd.Series[Any], frame: pd.DataFrame) -> pd.Series[Any]:
-    """BIDS: where a column says the session, a row is a session of a person."""
+    """Add the session to the ids if the table has a column for it, as BIDS has: a row is then a session of a person."""
     session = next((c for c in frame.columns if str(c).lower() in SESSION_NAMES), None)
     if session is None or ids.str.contains("_ses-").any():
         return ids
@@ -91,7 +91,7 @@ def read_plain(
     text: Collection[str],
     categories: Collection[str] | bool = False,
 ) -> TablePart:
-    """Any wide table: every column that was not named as something else is a feature."""
+    """Read any wide table: every column that was not named as something else is a feature."""
     labels = [] if isinstance(categories, bool) else categories
     frame = read_table(path, id_column, [*text, *labels])
     ids = None if id_column is None else ids_of(frame, id_column, path)
@@ -114,7 +114,7 @@ def read_plain(
 
 
 def facts_of_frame(frame: pd.DataFrame, id_column: str | None) -> TablePart:
-    """The same for a table that is already in memory; an index of names will do where no column names the rows."""
+    """Make facts of a table that is already in memory; its index may name the rows if no column does."""
     frame = frame.copy()
     frame.columns = [str(name) for name in frame.columns]
     lowered = {name.lower(): name for name in frame.columns}

@@ -18,7 +18,7 @@ from precisionnet.errors import InputError, shown, some
 from precisionnet.types import BoolArray
 
 WAYS = ("auto", "first", "mean", "drop", "keep")
-"""What becomes of rows of one id that differ."""
+"""The ways of dealing with several rows of one id that differ."""
 MOSTLY = 0.5
 """Share of ids with several rows above which these are visits, and not mistakes."""
 _VISIT = re.compile(

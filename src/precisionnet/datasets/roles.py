@@ -23,7 +23,7 @@ SITE_NAMES = ("site", "site_id", "scanner", "scanner_id", "center", "centre")
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """What the user said of the columns. "auto": by the names that such columns have, where there is one."""
+    """The roles that the user gave to columns; "auto" means the column with a usual name for the role, if any."""
 
     target: str | None = AUTO
     person: str | None = None

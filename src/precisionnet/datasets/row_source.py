@@ -27,7 +27,7 @@ PARTITION = 2**40
 """Numbers of rows in one Dask partition start at a multiple of this."""
 
 PARTS = ("X", "y", "weight", "row")
-"""What every block has."""
+"""The parts that every block has."""
 
 Made = TypeVar("Made")
 

@@ -20,7 +20,7 @@ from precisionnet.parameters import Parameter
 from precisionnet.types import FloatArray
 
 WORST_CONDITION = 1e10
-"""Beyond, rounding decides about the smallest eigenvalue."""
+"""Largest condition number: beyond it the smallest eigenvalue is lost in rounding."""
 
 PARAMETERS = {
     parameter.name: parameter
@@ -306,7 +306,7 @@ def _check_sparsity(sparsity: Any) -> None:
 
 
 def _density_note(family: str, sparsity: float | None, theta: FloatArray) -> tuple[str, ...]:
-    """Where the density is off by more than one pair of entries."""
+    """Return a note if the density differs from the one asked for by more than one pair of entries."""
     found = np.count_nonzero(theta)
     if sparsity is None or abs(found - sparsity * theta.size) <= 2:
         return ()

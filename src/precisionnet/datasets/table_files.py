@@ -173,7 +173,7 @@ def _stand_in(position: int, taken: Collection[str]) -> str:
 
 
 def find_delimiter(path: Path) -> str:
-    """What cuts the rows of a delimited file."""
+    """Return the character between the cells of a delimited file."""
     with _readable(path):
         return _split_header(path)[1]
 

@@ -346,7 +346,10 @@ def _unknown_id(id: str | None, headers: Headers, beside: Sequence[TablePart] = 
 
 
 def _known_names(id: str | None, roles: ColumnRoles, headers: Headers) -> tuple[str | None, ColumnRoles, list[str]]:
-    """Of plain tables the roles without names that stand in no header, and a complaint for each, the target's first."""
+    """Remove from the roles of plain tables the names that are in no header.
+
+    Returns the id, the roles, and a complaint for each name that was removed, the target's first.
+    """
     every = list(dict.fromkeys(name for header in headers.values() for name in header))
 
     def known(option: str, name: str | None) -> tuple[str | None, list[str]]:

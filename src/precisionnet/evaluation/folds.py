@@ -1,4 +1,4 @@
-"""Which rows are predicted together, and from which others: the folds that a fit is tested on.
+"""The folds that a fit is tested on: which rows are predicted together, and from which others.
 
 ``people_folds`` deals people, alike in target. ``group_folds`` keeps whole groups together (sites, years, subjects), so
 that each is predicted by a model that has not seen it. ``time_folds`` cuts the rows into blocks by time, and a block is
@@ -21,9 +21,9 @@ from precisionnet.types import IndexArray, TaskName
 
 FoldsKind = Literal["networks", "people", "groups", "time"]
 N_FOLDS = 5
-"""Folds of people or of groups; one per group where there are fewer."""
+"""Number of folds of people or of groups; with fewer groups there is one fold per group."""
 NEVER_TESTED = -1
-"""In place of a fold, for rows that are only learned from."""
+"""Stands in place of a fold for rows that are only learned from, never tested."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,10 +35,10 @@ PAPER_GRID: dict[str, list[Any]] = {
 
 # Small, because every choice is eight networks to train; what else a recipe holds was measured once and for all.
 STANDARD_GRID: dict[str, list[Any]] = {"recipe": ["standard"], "n_layers": [1, 2]}
-"""What networks of the standard recipe choose from."""
+"""The values that networks of the standard recipe choose from, on validation rows."""
 
 QUICK_GRID: dict[str, list[Any]] = {name: [BY_NAME[name].of("standard")] for name in STANDARD_GRID}
-"""What the networks choose from in a quick comparison: nothing, they have their defaults."""
+"""The grid of a quick comparison: one value each, so the networks have their defaults and choose nothing."""
 
 GRIDS = {"paper": PAPER_GRID, "standard": STANDARD_GRID}
 """The networks' grid by recipe."""
@@ -127,7 +127,7 @@ READOUTS = {
     "mean": ("mean", "its readout the average node"),
     "mlp": ("flat", "its readout flattened: a weight for every node"),
 }
-"""What a variant's name ends with, its label and what it means."""
+"""For each readout, the ending of the variant's name and of its description."""
 
 
 def _network(name: str, label: str, what: str, cost: float, unused: frozenset[str] = frozenset()) -> MethodSpec:
@@ -277,13 +277,13 @@ LINEAR: dict[TaskName, str] = {"regression": "ridge", "classification": "logisti
 """The plain linear model of each task."""
 
 TRIVIAL: dict[TaskName, str] = {"regression": "median", "classification": "majority"}
-"""What a method must beat to be of any use."""
+"""The guess that a method must beat to be of any use."""
 
 GROUP_GUESS: dict[TaskName, str] = {"regression": "group_median", "classification": "group_majority"}
-"""What knowing the group of a row is worth by itself."""
+"""The guess that knows only the group of a row."""
 
 COUNTERPARTS = {"ridge": "logistic", "svr": "svc", "median": "majority", "group_median": "group_majority"}
-"""The same idea for numbers and for classes."""
+"""Pairs of methods that do the same, for numbers and for classes."""
 
 
 def label(method: str) -> str:

@@ -223,4 +223,4 @@ FITS: dict[str, tuple[Callable[[Parameters, FitData], Any], Callable[[FitData], 
     "xrfm": (_fit_xrfm, _default_xrfm),
     "tabicl": (_fit_tabicl, _default_tabicl),
 }
-"""With parameters, and without."""
+"""For each rival two functions: one fits it with given parameters, the other with its defaults."""

@@ -42,13 +42,13 @@ EXTREME = 2.0
 FACTORS = {10.0**k: 1.25 for k in (-6, -3, -2, -1, 1, 2, 3, 6)} | dict.fromkeys((2.54, 1 / 2.54, 25.4, 1 / 25.4), 1.1)
 """Factors between units in use, and how near to them a ratio has to be."""
 MOST_ROWS = 20_000
-"""Rows that are looked at; of a longer table as many are taken, evenly spaced."""
+"""Most rows that are looked at; from a longer table so many are taken, evenly spaced."""
 NORMAL_QUARTILES = 1.349
 """Distance of a normal distribution's quartiles, in standard deviations."""
 ROWS_FOR_SPREAD = 8
-"""From so many rows on their spread has to have the factor, too."""
+"""With at least so many new rows, a change of unit must also show as the same factor in their spread."""
 UNIT_Z = 3.0
-"""How far out a column is, in standard deviations, where its unit is another one."""
+"""A column may be in another unit if its median in new rows is so many standard deviations off."""
 
 
 @dataclass(frozen=True)

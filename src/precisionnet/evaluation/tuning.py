@@ -26,18 +26,18 @@ Parameters = dict[str, Any]
 Space = Mapping[str, Sequence[Any]]
 """The values of each parameter that are tried, in order."""
 Rungs = Mapping[float, float]
-"""From the share of a candidate's epochs after which a race is judged to the share of candidates that go on."""
+"""Maps shares of a candidate's epochs, after which the race is judged, to the share of candidates that go on."""
 FEWEST_RACED = 4
-"""Combinations from which on a race is worth its risk."""
+"""With fewer combinations than this a race is not worth its risk."""
 
 RUNGS: dict[str, Rungs] = {
     "paper": {0.1: 2 / 3, 0.2: 1 / 2, 0.4: 1 / 2},
     "standard": {0.2: 2 / 3, 0.4: 1 / 2},
 }
-"""By the networks' recipe; models that are fitted in one go never stop early."""
+"""The rungs for each recipe of the networks; models that are fitted in one go are never stopped early."""
 NO_OPTUNA = "A budgeted search needs optuna: run pip install 'precisionnet[search]'."
 FEWEST = 4
-"""So many go on at every rung, whatever their share."""
+"""At least so many candidates go on at every rung."""
 
 
 @dataclass(frozen=True)

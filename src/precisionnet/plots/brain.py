@@ -39,13 +39,13 @@ from precisionnet.types import FloatArray
 
 NO_VALUE = "#eceff2"
 UNSURE = "#cbd2da"
-"""Not told from chance; paler than lines and bars of that kind, as regions are large."""
+"""Colour of values that are not told from chance; paler than for lines and bars, because regions are large."""
 GROUND = "#f9fafb"
 """The medial wall, which belongs to no region."""
 SIZE = (8.6, 7.2)
-"""Inches."""
+"""Width and height in inches."""
 ACROSS, UP = 440, 345
-"""From one view to the next, in the outlines' units."""
+"""Distance from one view to the next, across and up, in the outlines' units."""
 VIEWS = {"lh_lateral": (0, 1), "rh_lateral": (1, 1), "lh_medial": (0, 0), "rh_medial": (1, 0)}
 """Column and row of each view: both fronts point outwards from outside, and inwards from the midline."""
 TITLES = {

@@ -95,7 +95,7 @@ class ModelGraph:
     second: IndexArray
     value: FloatArray
     label: str
-    """What the numbers are, with their unit."""
+    """Name of the numbers, with their unit."""
     title: str
     signs: tuple[str, str]
     """What the two signs mean; the second is empty where there is no direction."""

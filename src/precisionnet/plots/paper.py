@@ -33,7 +33,7 @@ class Panel:
     metric: str
     title: str
     truth: Sequence[float] | None = None
-    """What the measure would be if the precision were known, at each level."""
+    """The value that the measure would have at each level if the precision were known."""
 
 
 def sparsity_panel(means: pd.DataFrame, deviations: pd.DataFrame, panel: Panel, labels: Mapping[str, str]) -> Figure:
@@ -111,7 +111,7 @@ class Rate:
     measure: str = "error of θ (Frobenius)"
     """Label of the axis of errors."""
     expected: str = "theorem's slope"
-    """What ``theory`` is called."""
+    """Label of the line ``theory``."""
 
 
 def rate_panel(rate: Rate) -> Figure:
@@ -197,9 +197,9 @@ class Curves:
     """One measure over epochs."""
 
     label: str
-    """What the axis says."""
+    """Label of the axis."""
     lines: Mapping[str, Sequence[FloatArray]]
-    """By variant, one array per repeat; the first value is that of the start."""
+    """For each variant one array per repeat, whose first value is that of the start."""
 
 
 def curves_panel(curves: Curves) -> Figure:

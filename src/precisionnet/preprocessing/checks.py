@@ -21,7 +21,7 @@ ROUTING = (
     "; around a Pipeline switch sklearn.set_config(enable_metadata_routing=True) on and pass it there (scorers by name "
     "and cross_val_predict do not pass it on: use scoring=None, or cross_validate with return_estimator=True)"
 )
-"""How metadata reaches a step, and where scikit-learn lets it fall."""
+"""How metadata reaches a step of a pipeline, and where scikit-learn does not pass it on."""
 
 
 def forget(estimator: Any) -> None:

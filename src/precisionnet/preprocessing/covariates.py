@@ -147,7 +147,7 @@ class Coding:
 
     names: tuple[Any, ...]
     levels: tuple[tuple[Any, ...] | None, ...]
-    """Of each covariate; None for a number."""
+    """The levels of each covariate; None for a number."""
 
     @classmethod
     def fit(cls, frame: pd.DataFrame) -> Coding:

@@ -31,7 +31,7 @@ from precisionnet.runner.jobs import Row
 
 PERCENT = ("accuracy", "balanced_accuracy")
 NO_INTERVAL = "no interval"
-"""Of a difference that cannot be told from chance or from certainty, though there are several repeats."""
+"""Shown for a difference that has no interval although there are several repeats: all of them differ by the same."""
 MEASURES = {
     "regression": ("mae", "mse", "rmse", "r2", "r"),
     "classification": ("accuracy", "balanced_accuracy", "auc", "log_loss"),
@@ -72,7 +72,7 @@ class ComparisonTable:
     metric: str
     score_label: str
     reference: str | None
-    """What the differences are to: joint where it took part."""
+    """The method that the others are compared with: joint, if it took part."""
     scores: pd.DataFrame
     """One row per repeat and one column per method, as shown (accuracies in percent)."""
     differences: pd.DataFrame
@@ -252,7 +252,7 @@ def terminal_table(table: ComparisonTable) -> TextTable:
 
 
 def _reading(table: ComparisonTable, target: str) -> str:
-    """How to read the main table."""
+    """Explain how to read the main table."""
     better = "Higher" if table.metric in HIGHER_IS_BETTER else "Lower"
     what = (
         f"Accuracy is the share of test rows whose {target} was predicted right."
@@ -347,7 +347,7 @@ def _how(rows: Sequence[Row], about: Mapping[str, Any]) -> list[str]:
 
 
 def _chosen(fitted: Sequence[Row], about: Mapping[str, Any]) -> str:
-    """How the parameters came about."""
+    """Say how the parameters were chosen."""
     if about.get("tuned") is False:
         return (
             "Nothing was tuned: every method has its defaults, the plain ones scikit-learn’s on standardised features. "

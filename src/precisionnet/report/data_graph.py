@@ -26,16 +26,16 @@ UNSURE_SHOWN = 5
 
 @dataclass(frozen=True)
 class DataGraph:
-    """What a page shows of the data's graph."""
+    """The part of a page that shows the data's graph."""
 
     says: str
     message: str
     shown: str
-    """How many are drawn and listed, where that is not all."""
+    """How many edges are drawn and listed, if not all are."""
     picture: Picture | None
     rows: list[list[str]]
     measure: str
-    """What the last cell of a row is."""
+    """Name of the number in the last cell of each row."""
     n_sure: int
     n_pairs: int
     sure: list[bool]

@@ -47,17 +47,17 @@ SENTENCES = {
     "flattened": "The networks are trained in the flattened reading: a readout with weights for every node, the target "
     "standardised, the matrix scaled to norm one.",
 }
-"""What the two readings of the paper are."""
+"""A sentence on each of the two readings of the paper."""
 NOT_PRINTED = {
     "convergence": "What is said of convergence, and what came out here",
     "stability": "What is expected of an estimate, and what came out",
 }
-"""Over the claims of experiments on questions that the paper leaves open: they are not its own."""
+"""Headings over claims that are not the paper's: those of experiments on questions that it leaves open."""
 
 
 @dataclass(frozen=True)
 class ExperimentPage:
-    """What a person is told of an experiment, on the page and in the terminal."""
+    """All that the page and the terminal say about an experiment."""
 
     about: dict[str, Any]
     verdict: str
@@ -67,7 +67,7 @@ class ExperimentPage:
     failed: list[dict[str, str]]
     html: str
     figures: dict[str, Any]
-    """By name, to be written beside the page."""
+    """Figures by name, which are written beside the page."""
 
 
 def build_page(manifest: Mapping[str, Any], rows: Sequence[Row], total: int | None = None) -> ExperimentPage:

@@ -43,7 +43,7 @@ class ErrorTable:
     """Errors by parts of the rows."""
 
     name: str
-    """For a file."""
+    """Name for a file."""
     title: str
     columns: list[str]
     rows: list[list[str]]
@@ -54,7 +54,7 @@ class ErrorTable:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was stated beside what was found."""
+    """Stated coverages or probabilities, and the shares that were found for them."""
 
     stated: list[float]
     found: list[Whisker]

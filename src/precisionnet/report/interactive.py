@@ -78,13 +78,13 @@ class Explorer:
     """Graphs over the same columns, ready for a page."""
 
     key: str
-    """Keeps several on one page apart."""
+    """Name that tells several explorers on one page apart."""
     data: Markup
     """The JSON text of a script element."""
     graphs: list[PageGraph] = field(repr=False)
     n_columns: int
     n_edges: int
-    """Of the largest graph, those that the page carries."""
+    """Number of edges of the largest graph that the page carries."""
 
 
 def explorer(

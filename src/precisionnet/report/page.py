@@ -64,15 +64,15 @@ class TextTable:
 
 @dataclass(frozen=True)
 class PageParts:
-    """What one kind of experiment brings to its page."""
+    """The content that one kind of experiment provides for its page."""
 
     verdict: str
     template: str
     context: dict[str, Any]
     figures: dict[str, tuple[Any, str]]
-    """On the page: a figure and its caption."""
+    """Figures on the page, each with its caption."""
     files: dict[str, Any]
-    """Beside the page: figure-NAME.svg and .png."""
+    """Figures that are written beside the page, as figure-NAME.svg and .png."""
     how: list[str]
     facts: list[tuple[str, str]]
     terminal: list[TextTable]
@@ -209,7 +209,7 @@ def plus_minus(values: Any, decimals: int | None = None) -> str:
 
 
 def decimals_of(means: Any) -> int:
-    """For a whole column: three significant digits of its middle value, at most four after the point."""
+    """Return how many decimals a whole column has: three significant digits of its middle value, at most four."""
     known = np.abs(np.asarray(means, dtype=float))
     known = known[np.isfinite(known) & (known > 0)]
     return int(np.clip(2 - np.floor(np.log10(np.median(known))), 0, 4)) if len(known) else 2

@@ -146,7 +146,7 @@ def _cell(table: pd.DataFrame, method: str, decimals: int) -> str:
 
 
 def _width(table: TextTable) -> int:
-    """In a terminal, with two spaces between columns."""
+    """Return the width of a table in a terminal, with two spaces between columns."""
     return sum(max(map(len, column)) + 2 for column in zip(table.columns, *table.rows, strict=True)) - 1
 
 

@@ -30,7 +30,7 @@ from precisionnet.types import TaskName
 
 FEWEST_PEOPLE = 3
 ROWS_PER_COLUMN = 5
-"""Below this many rows a column, correlations are so noisy that the edges change with the sample."""
+"""With fewer rows per column than this, correlations are so noisy that the edges change with the sample."""
 _SESSION = re.compile(r"[_\-. ]?(ses|session|run|visit|scan|tp|timepoint|wave)[_\-]?\w{1,12}$", re.IGNORECASE)
 
 
@@ -98,7 +98,7 @@ def check_dataset(data: Dataset, task: TaskName | None = None, missing: str = "e
 
 
 def same_rows(data: Dataset) -> list[Finding]:
-    """Only whether rows have the same values, for what does without the other checks."""
+    """Check only whether rows have the same values, for commands that make no other check."""
     usable = len(data) >= MIN_ROWS and not any(kind.kind == "c" for kind in data.X.dtypes) and data.X.shape[1]
     with np.errstate(over="ignore", invalid="ignore"):
         return repeated_rows(_coded(data.X), data.groups) if usable else []

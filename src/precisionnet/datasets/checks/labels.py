@@ -15,7 +15,7 @@ DISGUISED = 0.98
 
 
 def label_columns(X: pd.DataFrame, y: pd.Series[Any] | None, *, filled_in: bool) -> list[Finding]:
-    """What becomes of columns of labels; ``filled_in``: the estimator knows what to do about gaps."""
+    """Report how a fit will treat columns of labels; ``filled_in`` says that the estimator fills gaps."""
     found = list[Finding]()
     useless = [str(name) for name, column in X.items() if len(set(texts(column).dropna())) < 2]
     constant = [name for name in useless if not X[name].isna().any() or X[name].isna().all()]

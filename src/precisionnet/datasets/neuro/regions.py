@@ -25,9 +25,9 @@ DESIKAN = """
     superiorfrontal superiorparietal superiortemporal supramarginal frontalpole temporalpole transversetemporal
     insula
 """.split()  # noqa: SIM905 - a list this long is easier read as text
-"""Desikan-Killiany, 34 regions a hemisphere, in FreeSurfer's order."""
+"""Desikan-Killiany, 34 regions per hemisphere, in FreeSurfer's order."""
 NOT_IN_DKT = ("bankssts", "frontalpole", "temporalpole")
-"""What the Desikan-Killiany-Tourville protocol (31 regions, 62 in all) leaves out."""
+"""Regions that the Desikan-Killiany-Tourville protocol (31 per hemisphere, 62 in all) leaves out."""
 DKT = [region for region in DESIKAN if region not in NOT_IN_DKT]
 DESTRIEUX = """
     G_and_S_frontomargin G_and_S_occipital_inf G_and_S_paracentral G_and_S_subcentral G_and_S_transv_frontopol
@@ -86,7 +86,7 @@ _ENIGMA = {"thal": "Thalamus", "caud": "Caudate", "put": "Putamen", "pal": "Pall
 
 
 class Region(NamedTuple):
-    """What a column's name says."""
+    """The region, hemisphere and measure that a column's name says."""
 
     side: str
     region: str
@@ -95,7 +95,7 @@ class Region(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The one name."""
+        """The region's standard name, such as ``lh_insula``."""
         return f"{self.side}_{self.region}"
 
 
@@ -188,9 +188,9 @@ def looks_like_region(name: str) -> bool:
 
 
 def region_names(columns: Iterable[str]) -> tuple[dict[str, str], str]:
-    """From each column that is a region to its one name, and the measure they share.
+    """Map each column that is a region to the region's standard name; return also the measure that all share.
 
-    Where there are several measures, the names say which.
+    If there are several measures, each is part of its columns' names.
     """
     parsed = {column: region for column in columns if (region := parse_region(column)) is not None}
     measures = sorted({region.measure for region in parsed.values()})

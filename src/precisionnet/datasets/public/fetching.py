@@ -211,7 +211,7 @@ def _attempt(file: RemoteFile, scratch: Path, bar: FileBar | None) -> None:
 
 
 def _diagnosis(error: Exception, host: str) -> _NotDelivered:
-    """What an error of requests means, and whether it may pass."""
+    """Say what an error of requests means, and whether it may go away by itself."""
     from requests import exceptions as kinds
 
     detail = " ".join(str(error).split())
@@ -249,7 +249,7 @@ def _wrong_file(scratch: Path, digest: str, expected: str) -> _NotDelivered:
 
 
 class FileBar:
-    """What pooch asks of a progress bar: ``total``, ``update``, ``reset`` and ``close``."""
+    """A progress bar as pooch needs it, with ``total``, ``update``, ``reset`` and ``close``."""
 
     def __init__(self, progress: Progress, name: str) -> None:
         self._progress = progress
@@ -265,7 +265,7 @@ class FileBar:
         self._progress.reset(self._task, total=n_bytes or None)
 
     def update(self, n_bytes: int) -> None:
-        """So many more have come."""
+        """Advance the bar by so many bytes."""
         self._progress.update(self._task, advance=n_bytes)
 
     def reset(self) -> None:
@@ -273,7 +273,7 @@ class FileBar:
         self._progress.update(self._task, completed=0)
 
     def close(self) -> None:
-        """Nothing to do: the bars go down together, with ``file_bars``."""
+        """Do nothing: ``file_bars`` removes all bars together."""
 
 
 @contextmanager

@@ -47,12 +47,12 @@ class RemoteDataset:
 
     @property
     def terms(self) -> str:
-        """What one may do with the data."""
+        """The terms under which the data may be used."""
         return self._section("Terms of use")
 
     @property
     def citation(self) -> str:
-        """What to cite when one has used it."""
+        """The citation for work that uses the data."""
         return self._section("Citation")
 
     def _section(self, heading: str) -> str:
