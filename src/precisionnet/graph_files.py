@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 GRAPH_ENDINGS = (".graphml", ".gexf")
-"""What ``write_graph`` writes."""
+"""Formats that ``write_graph`` writes."""
 _NOT_XML = re.compile("[\ufffe\uffff]")
 """XML has no such characters; control characters are spelled out by ``printable``."""
 

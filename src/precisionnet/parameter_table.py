@@ -47,11 +47,11 @@ class Parameter:
     listed: bool = False
     """A list with one value per layer is allowed."""
     symbol: str = ""
-    """What the paper calls it."""
+    """The paper's symbol or name for the parameter."""
     paper: Any = _SAME
     """Its value in the paper's recipe, where that is not ``default``."""
     needs: Needs = ()
-    """Where it has an effect; everywhere if empty."""
+    """The settings in which the parameter has an effect; it always has one if this is empty."""
     of_network: bool = False
     """It shapes the network, and has no effect where ``network`` makes one."""
 
@@ -62,7 +62,7 @@ class Parameter:
 
     @cached_property
     def initial(self) -> Any:
-        """What an estimator has it at before anybody sets it."""
+        """The default of the estimators' argument."""
         return None if self.by_recipe else self.default
 
     def of(self, recipe: str) -> Any:

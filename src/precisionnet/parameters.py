@@ -213,7 +213,7 @@ def settled(parameters: Mapping[str, Any], *, own_network: bool = False) -> dict
 
 
 def _unlike_several(values: Mapping[str, Any]) -> list[str]:
-    """Which parameters have values that an ensemble of several kinds cannot have."""
+    """Return the parameters whose values an ensemble of several kinds cannot have."""
     found = [name for name in ("n_filters", "order") if not isinstance(values[name], Integral)]
     found += ["n_layers"] if values["n_layers"] != BY_NAME["n_layers"].default else []
     return found + (["n_members"] if values["n_members"] < FEWEST_MEMBERS else [])

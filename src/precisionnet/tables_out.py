@@ -17,7 +17,7 @@ from precisionnet.errors import InputError, shown
 from precisionnet.outputs import whole_file
 
 WRITTEN_ENDINGS = (".csv", ".tsv", ".parquet")
-"""What ``write_table`` writes."""
+"""Formats that ``write_table`` writes."""
 
 _NUMBER = re.compile(r"[-+]([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][-+]?[0-9]+)?%?")
 _STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")

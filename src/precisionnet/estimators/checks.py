@@ -1,4 +1,4 @@
-"""What is looked at before a fit: errors that stop it, warnings that do not. Each names the column."""
+"""The checks before a fit: errors stop it, and warnings do not. Each names the column."""
 
 from __future__ import annotations
 

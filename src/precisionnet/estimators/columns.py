@@ -1,4 +1,4 @@
-r"""What nodes say, said of the table's columns.
+r"""Translate results about nodes into results about the columns of the table.
 
 A column of labels is several nodes under the networks (``preprocessing.TableEncoder``). A reader asks about the column,
 so everything shown is shown of columns:
@@ -31,7 +31,7 @@ from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 @dataclass(frozen=True)
 class ColumnBlocks:
-    """Which nodes belong to which column.
+    """The nodes that belong to each column.
 
     Parameters
     ----------
@@ -59,12 +59,12 @@ class ColumnBlocks:
 
     @property
     def single(self) -> BoolArray:
-        """Which columns are one node."""
+        """Mask of the columns that are one node."""
         return np.bincount(self.of_node, minlength=len(self)) == 1
 
     @property
     def signed(self) -> BoolArray:
-        """Which columns have a direction."""
+        """Mask of the columns that have a direction."""
         return self.single if self.directed is None else self.directed
 
     @property

@@ -186,7 +186,7 @@ class Fitted:
 
     @property
     def blocks(self) -> ColumnBlocks:
-        """Which nodes belong to which column."""
+        """The nodes that belong to each column."""
         if self.encoder is None:
             return ColumnBlocks(tuple(names_of(self.column_names, self.n_features)), np.arange(self.n_features))
         names, of_node = node_columns(self.encoder.columns_)
@@ -220,7 +220,7 @@ class Fitted:
 
     @cached_property
     def _quickest_matrices(self) -> MatrixStack:
-        """What each network runs on, on a support where most entries are zero."""
+        """The matrix that each network runs on, stored on a support where most entries are zero."""
         if self.on_support or self.n_features < SPARSE_FROM:
             return self.member_matrices
         return on_common_support(self.member_matrices, SPARSE_MOST)
@@ -312,7 +312,7 @@ class Fitted:
 
     @property
     def kind_weights(self) -> dict[str, float]:
-        """How much the networks of each kind count together."""
+        """The total weight of the networks of each kind."""
         kinds = dict.fromkeys(self.member_kinds, 0.0)
         for kind, weight in zip(self.member_kinds, self.member_weights, strict=True):
             kinds[kind] += float(weight)

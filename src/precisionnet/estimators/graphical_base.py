@@ -37,7 +37,7 @@ class FittedGraphicalLasso:
     cv_results: dict[str, Any] | None = None
     """Curves over the penalties, where one was chosen."""
     selection_frequency: FloatArray | None = None
-    """How often each pair was joined, where subsamples were drawn."""
+    """How often each pair was joined, if subsamples were drawn."""
 
 
 class BaseGraphicalLasso(GraphInterop, EmpiricalCovariance):  # type: ignore[misc]

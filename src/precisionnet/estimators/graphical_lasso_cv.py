@@ -165,7 +165,7 @@ class GraphicalLassoCV(BaseGraphicalLasso):
 
     @property
     def cv_results_(self) -> dict[str, Any]:
-        """What the choice was made by, arrays over the penalties."""
+        """The scores from which the penalty was chosen, arrays with one entry per penalty."""
         assert self._fitted.cv_results is not None
         return self._fitted.cv_results
 

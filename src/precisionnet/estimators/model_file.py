@@ -25,7 +25,7 @@ from precisionnet.outputs import names_in
 FORMAT, FORMAT_VERSION = "precisionnet-model", "1"
 FILE_NAME = "model.safetensors"
 MODEL_FOLDER = "model"
-"""Where ``precisionnet fit`` puts the model in its output folder."""
+"""Name of the model's file in the output folder of ``precisionnet fit``."""
 LARGEST_HEADER = 64 * 2**20
 LARGEST_FILE = 32 * 2**30
 _METADATA = {"format", "format_version", "document", "sha256"}

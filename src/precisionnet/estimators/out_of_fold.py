@@ -1,4 +1,4 @@
-"""What is measured on rows that networks left out: the weights of kinds, the error, intervals; and what it rests on.
+"""Measurements on rows that networks left out: the weights of kinds, the error, intervals; and what it rests on.
 
 Training ends with it, and so does ``partial_fit``.
 """

@@ -1,4 +1,4 @@
-"""What is in a model's file, without its networks and without torch: quick to read, for looking at.
+"""Summarise a model's file without its networks and without torch, which is quick.
 
 ``load`` checks every field, as it makes predictions of them. Here only what is shown is checked.
 """
@@ -24,7 +24,7 @@ from precisionnet.types import FloatArray, TaskName
 TASKS: dict[str, TaskName] = {"PNNRegressor": "regression", "PNNClassifier": "classification"}
 
 ANCHORS = ".readout.anchors"
-"""How the name ends of an array with training rows."""
+"""Ending of the names of arrays that hold training rows."""
 
 
 @dataclass(frozen=True)

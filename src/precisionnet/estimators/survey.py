@@ -33,7 +33,7 @@ Hashes = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Survey:
-    """What is known of the rows of a table, or of a part of it.
+    """The results of one pass over the rows of a table, or of a part of it.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ SPARE_DISK = 2**28
 
 @dataclass(frozen=True)
 class FoldDealer:
-    """Which fold leaves a row out.
+    """Deals rows into folds: says which fold leaves a row out.
 
     Parameters
     ----------

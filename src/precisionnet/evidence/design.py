@@ -22,7 +22,7 @@ MOST_GROUPS = 10
 
 @dataclass(frozen=True)
 class Design:
-    """Which group a row is of, and whose it is."""
+    """The group and the person of each row."""
 
     labels: list[Any]
     """The groups, in order."""

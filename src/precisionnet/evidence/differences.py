@@ -76,7 +76,7 @@ class Differences:
 
 
 Contrast = Callable[[BoolArray], Differences]
-"""What is compared: from ``in_b``, one entry per row, to the differences between the two groups that it makes."""
+"""A function from ``in_b``, which says for each row if it is of the second group, to the groups' differences."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class _Side:
     c: FloatArray
     m: float
     begins: IndexArray | None
-    """Where each person's rows begin; None where everybody has one row."""
+    """Position at which each person's rows begin; None if everybody has one row."""
 
     @classmethod
     def of(cls, rows: FloatArray, share: float, begins: IndexArray | None) -> _Side:

@@ -72,7 +72,7 @@ class TaskTable:
 
     @property
     def n_people(self) -> int:
-        """How many people there are."""
+        """The number of people."""
         return int(self.person.max()) + 1
 
 

@@ -15,7 +15,7 @@ from precisionnet.types import FloatArray, IndexArray
 FIFTHS = 5
 LEARNED = "learned from"
 GAP_COLUMNS = {NONE: "gap", "scaled": "corrected_gap", "subtractive": "subtractive_gap", "smooth": "smooth_gap"}
-"""Where ``gaps`` has each kind of gap."""
+"""Position of each kind of gap in ``gaps``."""
 
 
 def calibration_table(gaps: pd.DataFrame) -> pd.DataFrame:

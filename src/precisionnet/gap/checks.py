@@ -1,4 +1,4 @@
-"""What a gap study cannot be made of: every complaint is one sentence, and all of them come at once."""
+"""Check the input of a gap study: every complaint is one sentence, and all of them are raised at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WITH_UNIT = re.compile(r"\s*[-+]?[0-9]+([.,][0-9]+)?\s*[a-zA-Z]+\.?\s*")
 
 @dataclass(frozen=True)
 class Given:
-    """What a study is made of, checked: everything has one entry per row, and nothing is missing."""
+    """The checked input of a study: every array has one entry per row, and nothing is missing."""
 
     target: str
     age: FloatArray
@@ -34,11 +34,11 @@ class Given:
     covariates: dict[str, pd.DataFrame | None]
     """``inputs``, ``regress_out`` and ``adjust_for``."""
     learned: BoolArray
-    """Whose rows are learned from."""
+    """Mask of the rows that are learned from."""
 
     @property
     def adjusted_for(self) -> list[str]:
-        """What differences are adjusted for."""
+        """The numbers that differences are adjusted for."""
         covariates = self.covariates["adjust_for"]
         named = [] if covariates is None else [str(name) for name in covariates]
         return [self.target, *([] if self.site is None else ["site"]), *named]

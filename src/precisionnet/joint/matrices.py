@@ -215,4 +215,4 @@ MATRICES: dict[MethodName, type[Fixed]] = {
     "sample": Fixed,
     "vnn": Fixed,
 }
-"""What the networks of each method run on, in the standard recipe."""
+"""The class of the matrices that each method's networks run on, in the standard recipe."""

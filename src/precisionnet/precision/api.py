@@ -36,7 +36,7 @@ from precisionnet.precision.result import PrecisionResult, Status
 from precisionnet.types import BoolArray, FloatArray
 
 SMALLEST_EIGENVALUE = 1e-14
-"""How far inside the cone a result stays, relative to the bound: definite, not only semi-definite."""
+"""Smallest eigenvalue of a result, relative to its bounds: it keeps a result definite, not only semi-definite."""
 NEWTON_STEPS = 60
 ROUNDING = 1e-12
 INDEFINITE = 1e-8

@@ -49,7 +49,7 @@ BUDGET, SMALLEST_BUDGET = 100, 1e9
 
 
 class Descent(NamedTuple):
-    """Where the descent ended: the best precision matrix, the last W, and how good the first is."""
+    """The end of the descent: the best precision matrix and how good it is, and the last W."""
 
     theta: SparseSymmetric
     dual: FloatArray

@@ -32,7 +32,7 @@ INNER_SHARE = 2e-3
 
 
 class NewtonSolution(NamedTuple):
-    """Where the iteration ended."""
+    """The last iterate of the iteration, and how good it is."""
 
     theta: FloatArray
     log_det: float

@@ -66,7 +66,7 @@ class PartitionedRows:
 
     @property
     def at_once(self) -> int:
-        """How many sums may wait in the caller's memory while one is made."""
+        """The number of sums that may be in the caller's memory at once."""
         return 1 if self.client is not None else 2 * (os.cpu_count() or 1)
 
     def summed(self, function: Callable[..., list[FloatArray]], *arguments: Any) -> list[FloatArray]:
