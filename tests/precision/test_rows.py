@@ -17,6 +17,7 @@ from precisionnet.precision import (
     l1_max,
     sample_covariance,
     screening,
+    sparse_certificate,
     sparse_solver,
 )
 from precisionnet.precision import rows as rows_module
@@ -166,7 +167,7 @@ def test_a_large_component_is_solved_by_sparse_factors(l1, rng, all_sparse):
 @pytest.mark.parametrize("single", [True, False])
 def test_sparse_factors_reach_a_tight_tolerance(single, rng, all_sparse, monkeypatch):
     monkeypatch.setattr(sparse_solver, "SMALL_ROUNDING", 1e-2 if single else 0.0)
-    monkeypatch.setattr(sparse_solver, "COLUMNS_AT_A_TIME", 17)
+    monkeypatch.setattr(sparse_certificate, "COLUMNS_AT_A_TIME", 17)
     X = lattice(rng, 11) * np.exp(0.3 * rng.normal(size=121))
     l1 = 0.15 * np.median(X.var(axis=0))
     result = graphical_lasso_from_rows(X, l1, tol=1e-10)

@@ -26,6 +26,7 @@ import numpy as np
 from precisionnet.compiled import compiled
 from precisionnet.errors import InputError, some
 from precisionnet.linalg import LARGEST
+from precisionnet.precision.disjoint_sets import first_too_large, roots, unite
 from precisionnet.precision.partitions import ROWS_AT_A_TIME, PartitionedRows, is_partitioned, partitioned_rows
 from precisionnet.precision.problem import COMPLEX, SMALLEST_VARIANCE
 from precisionnet.types import BoolArray, FloatArray, IndexArray
@@ -194,7 +195,7 @@ def screen(X: Table, columns: Columns, l1_penalty: float, memory: float) -> Scre
         for beside in range(top, n, tile):
             right = slice(beside, min(beside + tile, n))
             found = _above(X, columns, left, right, l1_penalty)
-            _unite(parent, found.first, found.second)
+            unite(parent, found.first, found.second)
             if kept_above > l1_penalty:
                 found = found.where(np.abs(found.value) > kept_above)
             chunks.append(found)
@@ -204,7 +205,7 @@ def screen(X: Table, columns: Columns, l1_penalty: float, memory: float) -> Scre
                 kept_above = float(np.median(np.abs(together.value)))
                 chunks = [together.where(np.abs(together.value) > kept_above)]
                 held = len(chunks[0].value)
-    return Screened(_roots(parent), _joined(chunks), kept_above)
+    return Screened(roots(parent), _joined(chunks), kept_above)
 
 
 def tile_width(n_rows: int, memory: float) -> int:
@@ -250,7 +251,7 @@ def penalty_for_components(pairs: Pairs, n: int, largest: int) -> float:
     """Return the smallest penalty among the pairs' sizes that leaves no component of more than ``largest`` columns."""
     size = np.abs(pairs.value)
     order = np.argsort(-size, kind="stable")
-    stopped = _first_too_large(pairs.first, pairs.second, order, n, largest)
+    stopped = first_too_large(pairs.first, pairs.second, order, n, largest)
     return 0.0 if stopped < 0 else float(size[order[stopped]])
 
 
@@ -373,44 +374,3 @@ def _list_above(
                 value[found] = product[i, j] * high[i] * wide[j]
                 found += 1
     return found
-
-
-@compiled
-def _root(parent: IndexArray, i: int) -> int:
-    while parent[i] != i:
-        parent[i] = parent[parent[i]]
-        i = parent[i]
-    return i
-
-
-@compiled
-def _unite(parent: IndexArray, first: IndexArray, second: IndexArray) -> None:
-    """Put the two ends of every pair into one group, whose root is its smallest member."""
-    for k in range(len(first)):
-        a, b = _root(parent, first[k]), _root(parent, second[k])
-        if a != b:
-            parent[max(a, b)] = min(a, b)
-
-
-@compiled
-def _roots(parent: IndexArray) -> IndexArray:
-    out = np.empty_like(parent)
-    for i in range(len(parent)):
-        out[i] = _root(parent, i)
-    return out
-
-
-@compiled
-def _first_too_large(first: IndexArray, second: IndexArray, order: IndexArray, n: int, largest: int) -> int:
-    """Return the first position in ``order`` whose pair would make a group of more than ``largest`` columns, or -1."""
-    parent, size = np.arange(n), np.ones(n, np.int64)
-    for k in range(len(order)):
-        a, b = _root(parent, first[order[k]]), _root(parent, second[order[k]])
-        if a == b:
-            continue
-        if size[a] + size[b] > largest:
-            return k
-        a, b = min(a, b), max(a, b)
-        parent[b] = a
-        size[a] += size[b]
-    return -1

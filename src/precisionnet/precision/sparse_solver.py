@@ -11,17 +11,12 @@ Proximal gradient steps with Barzilai and Borwein's step length (Guillot, Rajara
 (``sparse_cholesky.py``). The start is the closed form of a graph without circles (Fattahi and Sojoudi 2019), on which
 no step is needed.
 
-The proof is that of ``certificate.py``: K is theta^-1 moved into the box |K_ij - R_ij| <= penalty_ij, with theta's own
-signs on its edges, and the gap at most ||E||_F^2 / (2 (1 - rho)) with E = theta K - I. The box has all pairs: every
-column of theta^-1 is solved once, and every column of R computed, a block of columns at a time; neither matrix is
-stored. R off the edges is computed in single precision, and the box there made smaller by the most that this can be
-wrong, so that K is inside the true one. Pairs found outside the box join the pairs in use, and the steps go on.
+After the steps ``sparse_certificate.py`` proves a gap over all pairs. Pairs that it finds outside the box join the
+pairs in use, and the steps go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,16 +24,14 @@ from joblib import effective_n_jobs
 from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from precisionnet.compiled import compiled_alongside
-from precisionnet.precision.partitions import ROWS_AT_A_TIME
 from precisionnet.precision.result import Status
 from precisionnet.precision.screening import Columns, Pairs, covariance_of_pairs, single_rounding
+from precisionnet.precision.sparse_certificate import COLUMNS_AT_A_TIME, bound, prove
 from precisionnet.precision.sparse_cholesky import (
     Factor,
     Pattern,
     analyse,
     factorise,
-    inverse_columns,
     minimum_degree_order,
     position_in_factor,
     selected_inverse,
@@ -46,7 +39,6 @@ from precisionnet.precision.sparse_cholesky import (
 from precisionnet.threads import limited_threads, threads_for
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
-COLUMNS_AT_A_TIME = 64
 FACTOR_BYTES = 40
 MOST_MULTIPLICATIONS = 3e11
 """Most multiplications that one factorisation may take: several minutes. A solve takes about a hundred of them."""
@@ -103,14 +95,6 @@ class Point(NamedTuple):
     smooth: float
 
 
-class Proof(NamedTuple):
-    """A bound on the loss less the optimum, and the pairs outside the box that are not in use yet."""
-
-    gap: float
-    first: IndexArray
-    second: IndexArray
-
-
 def solve_sparse(
     X: FloatArray,
     columns: Columns,
@@ -147,7 +131,17 @@ def solve_sparse(
         point, steps = _descend(component, start, inner_tol)
         n_iter += steps
         with limited_threads(1 if workers > 1 else threads_for(n * len(X))):
-            proof = _prove(component, point, rows, unit, l1_penalty, margin if single else 0.0, outside, workers)
+            proof = prove(
+                _symmetric(component, point),
+                point.factor,
+                _in_use(component, point),
+                rows,
+                unit,
+                l1_penalty,
+                margin if single else 0.0,
+                outside,
+                workers,
+            )
         if proof.gap <= tol * n or n_iter >= STEPS:
             break
         if single and len(proof.first) == 0:  # the rest of the gap may come from the smaller box alone
@@ -303,55 +297,12 @@ def _gap_in_use(component: Component, point: Point, inverse: FloatArray, inverse
     return bound(float((error.data**2).sum()), float(abs(error).sum(axis=0).max()))
 
 
-def bound(frobenius: float, column_sum: float) -> float:
-    """Bound the loss less the optimum by ||E||_F^2 (``frobenius``) and the largest absolute column sum of E."""
-    rho = min(np.sqrt(frobenius), column_sum)
-    return float(frobenius / (2.0 * (1.0 - rho))) if rho < 1.0 else np.inf
-
-
 def _symmetric(component: Component, point: Point) -> sparse.csr_array:
     n, kept = len(point.diagonal), point.above != 0.0
     above = sparse.coo_array((point.above[kept], (component.first[kept], component.second[kept])), shape=(n, n)).tocsr()
     theta = (above + above.T + sparse.diags_array(point.diagonal)).tocsr()
     theta.sort_indices()
     return theta
-
-
-def _prove(
-    component: Component,
-    point: Point,
-    rows: FloatArray,
-    unit: FloatArray,
-    l1_penalty: float,
-    margin: float,
-    outside: float,
-    workers: int,
-) -> Proof:
-    """Compute the certificate over all pairs, a block of columns at a time.
-
-    ``margin`` is the most by which a covariance computed from ``rows`` may be wrong. The proof lists the pairs that are
-    outside the box by more than a share ``outside`` of its width.
-    """
-    n = len(rows)
-    theta = _symmetric(component, point)
-    in_use = _in_use(component, point)
-
-    def judge(first: int) -> tuple[float, float, IndexArray]:
-        width = min(COLUMNS_AT_A_TIME, n - first)
-        K = np.empty((n, width))
-        inverse_columns(*point.factor, first, K)
-        R = _correlations(rows, first, width)
-        new = _into_box(K, R, unit, l1_penalty, margin, outside, first, in_use.indptr, in_use.indices, in_use.data)
-        frobenius, column_sum = _error_norms(K, first, theta.indptr, theta.indices, theta.data)
-        return frobenius, column_sum, new
-
-    frobenius, column_sum = 0.0, 0.0
-    found: list[IndexArray] = []
-    for part, largest, pairs in _in_threads(judge, range(0, n, COLUMNS_AT_A_TIME), workers):
-        frobenius, column_sum = frobenius + part, max(column_sum, largest)
-        found.append(pairs)
-    together = np.concatenate(found)
-    return Proof(bound(frobenius, column_sum), together[:, 0], together[:, 1])
 
 
 def _in_use(component: Component, point: Point) -> sparse.csr_array:
@@ -366,112 +317,7 @@ def _in_use(component: Component, point: Point) -> sparse.csr_array:
     return sparse.coo_array((np.concatenate([K, K, np.ones(n)]), (row, column)), shape=(n, n)).tocsr()
 
 
-def _correlations(rows: FloatArray, first: int, width: int) -> FloatArray:
-    """Return ``width`` columns of R from ``first`` on, summed in chunks of rows of the table."""
-    total = rows[:, :ROWS_AT_A_TIME] @ rows[first : first + width, :ROWS_AT_A_TIME].T
-    for begin in range(ROWS_AT_A_TIME, rows.shape[1], ROWS_AT_A_TIME):
-        here = slice(begin, begin + ROWS_AT_A_TIME)
-        total += rows[:, here] @ rows[first : first + width, here].T
-    return total
-
-
-def _in_threads(
-    judge: Callable[[int], tuple[float, float, IndexArray]], blocks: range, workers: int
-) -> Iterator[tuple[float, float, IndexArray]]:
-    """Judge the blocks in ``workers`` threads and yield their results in order.
-
-    The threads bound the memory: no more blocks are in work at once than there are threads.
-    """
-    if workers == 1:
-        yield from map(judge, blocks)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(judge, blocks)
-
-
 def _in_given_units(component: Component, point: Point, order: IndexArray, deviation: FloatArray) -> sparse.coo_array:
     theta = _symmetric(component, point).tocoo()
     row, column = order[theta.row], order[theta.col]
     return sparse.coo_array((theta.data / (deviation[row] * deviation[column]), (row, column)), shape=theta.shape)
-
-
-@compiled_alongside
-def _into_box(
-    K: FloatArray,
-    R: FloatArray,
-    unit: FloatArray,
-    l1_penalty: float,
-    margin: float,
-    outside: float,
-    first: int,
-    start: IndexArray,
-    index: IndexArray,
-    exact: FloatArray,
-) -> IndexArray:
-    """Move columns of theta^-1 into the box, in place; an entry whose value ``exact`` gives takes that value.
-
-    Returns the pairs (i, j) with i < j that were outside the box and are not in use.
-    """
-    n, width = K.shape
-    reach = np.empty(width)
-    moved = np.zeros(width)
-    for c in range(width):
-        reach[c] = l1_penalty * unit[first + c]
-    for i in range(n):
-        for c in range(width):
-            box = reach[c] * unit[i] - margin
-            inside = min(max(K[i, c], R[i, c] - box), R[i, c] + box)
-            moved[c] = max(moved[c], abs(K[i, c] - inside) - outside * box)
-    known = np.zeros(n, np.bool_)
-    room, found = 256, 0
-    pairs = np.empty((room, 2), np.int64)
-    for c in range(width):
-        j = first + c
-        if moved[c] <= 0.0:
-            continue
-        for p in range(start[j], start[j + 1]):
-            known[index[p]] = True
-        for i in range(j):
-            box = reach[c] * unit[i] - margin
-            if abs(K[i, c] - R[i, c]) > (1.0 + outside) * box and not known[i]:
-                if found == room:
-                    larger = np.empty((2 * room, 2), np.int64)
-                    larger[:room] = pairs
-                    pairs, room = larger, 2 * room
-                pairs[found, 0], pairs[found, 1] = i, j
-                found += 1
-        for p in range(start[j], start[j + 1]):
-            known[index[p]] = False
-    for i in range(n):
-        for c in range(width):
-            box = reach[c] * unit[i] - margin
-            K[i, c] = min(max(K[i, c], R[i, c] - box), R[i, c] + box)
-    for c in range(width):
-        for p in range(start[first + c], start[first + c + 1]):
-            if not np.isnan(exact[p]):
-                K[index[p], c] = exact[p]
-    return pairs[:found]
-
-
-@compiled_alongside
-def _error_norms(
-    K: FloatArray, first: int, start: IndexArray, index: IndexArray, value: FloatArray
-) -> tuple[float, float]:
-    """Return the sum of squares and the largest absolute column sum of some columns of E = theta K - I.
-
-    ``K`` holds those columns of K, which are the ones from ``first`` on.
-    """
-    n, width = K.shape
-    error, sums, squares = np.empty(width), np.zeros(width), np.zeros(width)
-    for i in range(n):
-        error[:] = 0.0
-        for p in range(start[i], start[i + 1]):
-            k, v = index[p], value[p]
-            for c in range(width):
-                error[c] += v * K[k, c]
-        if first <= i < first + width:
-            error[i - first] -= 1.0
-        for c in range(width):
-            squares[c] += error[c] * error[c]
-            sums[c] += abs(error[c])
-    return squares.sum(), sums.max()
