@@ -12,20 +12,20 @@ from precisionnet.errors import InputError, did_you_mean
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """One of a few words."""
+    """Refuse a value that is not one of a few words."""
     if not (isinstance(value, str) and value in choices):
         hint = did_you_mean(value, choices) if isinstance(value, str) else ""
         raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}{hint}.")
 
 
 def check_switch(name: str, value: Any) -> None:
-    """True or False."""
+    """Refuse a value that is not True or False."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} must be True or False, got {value!r}.")
 
 
 def check_count(name: str, value: Any, least: int) -> None:
-    """A whole number."""
+    """Refuse a value that is no whole number, or is below ``least``."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise InputError(f"{name} must be a whole number, at least {least}, got {value!r}.")
 
@@ -39,7 +39,7 @@ def check_number(
     low_allowed: bool = True,
     high_allowed: bool = False,
 ) -> None:
-    """A finite number in a range."""
+    """Refuse a value that is not a finite number in a range."""
     number = not isinstance(value, bool) and isinstance(value, Real) and bool(np.isfinite(float(value)))
     if number and (low < value < high or (low_allowed and value == low) or (high_allowed and value == high)):
         return

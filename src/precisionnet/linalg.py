@@ -100,7 +100,7 @@ def clip_eigenvalues(matrix: FloatArray, low: float, high: float) -> FloatArray:
 
 
 def into_spectral_box(matrix: FloatArray, low: float, high: float) -> FloatArray:
-    """A matrix with the same zeros and its eigenvalues in [low, high].
+    """Return a matrix with the same zeros and its eigenvalues in [low, high].
 
     Not the nearest one (that would fill the zeros in): a multiple of the identity lifts the bottom, then a common
     factor lowers the top. Used to remove the last rounding-sized violation of a solver's result, and to make a
@@ -123,7 +123,7 @@ def into_spectral_box(matrix: FloatArray, low: float, high: float) -> FloatArray
 
 
 def within_spectral_box(matrix: FloatArray, low: float, high: float) -> bool:
-    """Every eigenvalue of a positive definite matrix in [low, high], by one Cholesky per bound."""
+    """Whether every eigenvalue of a positive definite matrix is in [low, high], by one Cholesky per bound."""
     if low > 0.0 and try_cholesky(matrix - low * np.eye(len(matrix))) is None:
         return False
     return not np.isfinite(high) or try_cholesky(high * np.eye(len(matrix)) - matrix) is not None

@@ -208,7 +208,7 @@ def decimal_points(frame: pd.DataFrame, path: str, *, certain: bool, spare: Coll
 
 
 def text_complaints(values: dict[str, Numbers], frame: pd.DataFrame, path: str, way: str) -> list[str]:
-    """One sentence for the columns that are no numbers: the first of them, its first cell, and how many others."""
+    """Write a sentence on the columns that are no numbers: the first one, its first cell, and how many others."""
     names = [name for name, numbers in values.items() if numbers.unreadable.any()]
     if not names:
         return []

@@ -65,7 +65,7 @@ def plain_tables(
 def read_facts(
     path: str, header: Sequence[str], id_column: str | None, format: str, text: Collection[str] = ()
 ) -> TablePart:
-    """A table about people: no features, only facts."""
+    """Read a table about people, which has facts and no features."""
     name = id_column if id_column is not None and id_column in header else guess_id(header)
     if name is None:
         raise InputError(f"Table {path!r} has no column that names its rows ({some(list(header))}): name one with id=.")
@@ -135,7 +135,7 @@ def facts_of_frame(frame: pd.DataFrame, id_column: str | None) -> TablePart:
 
 
 def read_participants(path: str, header: Sequence[str], id: str | None, roles: ColumnRoles) -> TablePart:
-    """Columns of numbers are features, unless they describe the person or have another role."""
+    """Read a participants table: columns of numbers are features, unless they have a role or describe the person."""
     part = read_facts(
         path, header, id, "participants", [n for n in (roles.target, roles.site) if n is not None and n in header]
     )

@@ -92,7 +92,7 @@ def _why_visits(part: TablePart, repeated: BoolArray) -> str:
 
 
 def _differing(part: TablePart, name: str) -> str:
-    """Columns in which the rows of an id differ."""
+    """Name the columns in which the rows of an id differ."""
     assert part.ids is not None
     both = pd.concat([part.features, part.facts], axis=1)[(part.ids == name).to_numpy()]
     different = [
@@ -102,7 +102,7 @@ def _differing(part: TablePart, name: str) -> str:
 
 
 def _averaged(part: TablePart) -> TablePart:
-    """One row per id, where its first row stood: the mean of numbers, the first label that there is."""
+    """Merge the rows of each id, in the place of the first: the mean of its numbers, and its first label."""
     assert part.ids is not None
     owner = part.ids.to_numpy()
 

@@ -212,7 +212,7 @@ def _chosen(part: TablePart, roles: ColumnRoles) -> tuple[pd.DataFrame, list[str
 
 
 def _refuse_half(missing: list[str], part: TablePart) -> None:
-    """All that is missing is of one hemisphere: its table was forgotten."""
+    """Refuse the table if all missing regions are of one hemisphere, whose table was probably forgotten."""
     sides = {name[:2] for name in missing}
     if part.format in OF_REGIONS and len(missing) > 1 and len(sides) == 1 and sides <= set(HEMISPHERES):
         side = HEMISPHERES[sides.pop()]

@@ -299,7 +299,7 @@ def _holds_numbers(piece: Any, name: str) -> bool:
 
 
 def _joined(blocks: list[RowBlock]) -> RowBlock:
-    """One block of several, without rows that have no weight."""
+    """Join several blocks into one, without rows of weight zero."""
     group = None if blocks[0].group is None else np.concatenate([one.group for one in blocks])
     X, y, weight, row = (np.concatenate([getattr(one, part) for one in blocks]) for part in PARTS)
     whole = RowBlock(X, y, weight, group, row)

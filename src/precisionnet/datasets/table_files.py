@@ -68,7 +68,7 @@ def read_table(path: str | Path, id_column: str | None = None, text_columns: Col
 
 
 def ids_of(frame: pd.DataFrame, id_column: str, path: str | Path) -> pd.Series[Any]:
-    """The id column as text, none empty."""
+    """Return the id column as text; refuse empty ids."""
     if id_column not in frame.columns:
         raise InputError(
             f"Table {str(path)!r} has no id column {id_column!r}{did_you_mean(id_column, frame.columns)}; it "
@@ -96,7 +96,7 @@ def check_names(option: str, names: Any) -> list[str] | None:
 
 
 def find(name: str | None, columns: Collection[str]) -> str | None:
-    """The column of this name; where there is none, the only one that differs in case alone."""
+    """Find the column of this name, or else the only one that differs from it in upper and lower case alone."""
     if name is None or name in columns:
         return name
     close = [column for column in columns if column.lower() == name.lower()]
@@ -133,7 +133,7 @@ def _readable(path: Path) -> Iterator[None]:
 
 
 def _refuse_larger_than_memory(path: Path) -> None:
-    """A frame and what it is made of take twice its numbers, at least."""
+    """Refuse a table with no room in memory: reading it takes at least twice the bytes of its numbers."""
     need, free = 2.0 * table_bytes(path), free_memory()
     if need > free:
         raise InputError(
@@ -214,7 +214,7 @@ def _parquet_header(path: Path) -> list[str]:
 
 
 def _read_parquet(path: Path, text_columns: list[str]) -> pd.DataFrame:
-    """An index that pandas wrote along is columns like others, unless it only counts the rows."""
+    """Read a parquet file; an index that pandas wrote becomes columns, unless it only counts the rows."""
     frame = pd.read_parquet(path)
     counts = isinstance(frame.index, pd.RangeIndex) and frame.index.name is None
     return frame.reset_index(drop=counts)

@@ -315,7 +315,7 @@ def _format_of(path: str, headers: Headers, format: str) -> str:
 
 
 def _as_written(roles: ColumnRoles, headers: Headers) -> ColumnRoles:
-    """The names of the columns as the files write them, where only upper and lower case differ."""
+    """Return the roles with columns named as in the files; upper and lower case need not agree."""
     every = list(dict.fromkeys(name for header in headers.values() for name in header))
 
     def written(name: str | None) -> str | None:
@@ -335,7 +335,7 @@ def _as_written(roles: ColumnRoles, headers: Headers) -> ColumnRoles:
 
 
 def _unknown_id(id: str | None, headers: Headers, beside: Sequence[TablePart] = ()) -> list[str]:
-    """A complaint where the id column that was named stands in no table."""
+    """Return a complaint if no table has the id column that was named."""
     every = list(dict.fromkeys(name for header in headers.values() for name in header))
     every += [str(part.ids.name) for part in beside if part.ids is not None]
     if id is None or id == AUTO or find(id, every) is not None:

@@ -147,7 +147,7 @@ def refuse_bad_values(X: Rows, names: Sequence[str], missing: str = "error") -> 
 
 
 def refuse_no_logarithm(y: FloatArray) -> None:
-    """A target that is learned as its logarithm is above zero."""
+    """Refuse a target that is not above zero, if its logarithm is to be learned."""
     if (y <= 0).any():
         raise InputError(
             f"target_scale='log' needs a target above 0, but {int((y <= 0).sum())} rows have none (the lowest is "
@@ -156,7 +156,7 @@ def refuse_no_logarithm(y: FloatArray) -> None:
 
 
 def refuse_empty_columns(X: FloatArray, names: Sequence[str]) -> None:
-    """A column without a single value has no median."""
+    """Refuse columns without a single value: they have no median."""
     empty = np.flatnonzero(np.isnan(X).all(axis=0))
     if len(empty):
         raise InputError(

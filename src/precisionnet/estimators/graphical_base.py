@@ -187,7 +187,7 @@ class BaseGraphicalLasso(GraphInterop, EmpiricalCovariance):  # type: ignore[mis
             )
 
     def _unfitted(self) -> Self:
-        """A copy without anything fitted: what scikit-learn writes while it reads X is written there."""
+        """Return an unfitted copy, on which scikit-learn sets its attributes while it reads X."""
         probe = copy.copy(self)
         probe._clear()
         return probe
@@ -199,14 +199,14 @@ class BaseGraphicalLasso(GraphInterop, EmpiricalCovariance):  # type: ignore[mis
         return self.__dict__.pop("_fitted", None)
 
     def _keep(self, probe: Self, fitted: FittedGraphicalLasso) -> None:
-        """The only place that sets what is fitted: the columns that the probe read, and the rest."""
+        """Set all fitted attributes, which nothing else does: the columns that the probe read, and the result."""
         for name in ("n_features_in_", "feature_names_in_"):
             if name in vars(probe):
                 setattr(self, name, getattr(probe, name))
         self._fitted = fitted
 
     def _read(self, X: Any, *, reset: bool, least: int = 2) -> FloatArray:
-        """Rows as numbers, or the precomputed covariance where that is what a fit takes."""
+        """Return rows as numbers, or the precomputed covariance if that is what the estimator is fitted to."""
         refuse_text_columns(X)
         refuse_complex(X, "X")
         X = validate_data(self, X, dtype=np.float64, reset=reset, ensure_all_finite=False)

@@ -323,7 +323,7 @@ class GraphicalLassoCV(BaseGraphicalLasso):
         )
 
     def _notes_on_choice(self, index: int, penalties: FloatArray, n_edges: int, l1_max: float) -> list[str]:
-        """A penalty at the end of the grid may have a better one beyond it."""
+        """Note if the chosen penalty is at an end of the grid: a better one may lie beyond it."""
         chose, l1_penalty = f"selection={self.selection!r} chose the", float(penalties[index])
         if len(penalties) < 2:
             return []

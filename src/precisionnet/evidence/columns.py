@@ -125,16 +125,16 @@ class _Pairs:
         return pd.Series(values[self._between]).groupby(self._owner)
 
     def largest(self, values: FloatArray) -> FloatArray:
-        """The largest of a column pair's numbers."""
+        """Return the largest number of each pair of columns."""
         return np.asarray(self._grouped(values).max(), dtype=np.float64)
 
     def smallest_p(self, p_values: FloatArray) -> FloatArray:
-        """Bonferroni's p-value of a column pair, over the pairs of nodes that have one."""
+        """Return Bonferroni's p-value of each pair of columns, over the pairs of nodes that have a p-value."""
         grouped = self._grouped(p_values)
         return np.minimum(np.asarray(grouped.min() * grouped.count(), dtype=np.float64), 1.0)
 
     def norm(self, values: FloatArray) -> FloatArray:
-        """Root of the sum of squares, with a sign where both columns have a direction."""
+        """Return the root of the sum of squares, with a sign where both columns have a direction."""
         return self.with_signs(np.sqrt(np.asarray(self._grouped(values**2).sum(), dtype=np.float64)), values)
 
     def with_signs(self, sizes: FloatArray, values: FloatArray) -> FloatArray:
@@ -145,5 +145,5 @@ class _Pairs:
         return signed
 
     def own_or(self, values: FloatArray, others: FloatArray | float) -> FloatArray:
-        """The number of a pair of single nodes, and ``others`` elsewhere."""
+        """Return the number of a pair of columns if both are single nodes, else ``others``."""
         return np.where(self.n_pairs == 1, np.asarray(self._grouped(values).sum(), dtype=np.float64), others)

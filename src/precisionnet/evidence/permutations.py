@@ -74,7 +74,7 @@ def pooled_p(observed: FloatArray, drawn: FloatArray) -> FloatArray:
 
 
 def _at_least(statistic: FloatArray | np.float64) -> FloatArray:
-    """A relabelling that changes nothing gives the same statistic but for rounding, and counts."""
+    """Lower a statistic by rounding, so that a relabelling that changes nothing counts as at least as large."""
     return np.asarray(statistic - 1e-6 * np.abs(statistic))
 
 

@@ -201,7 +201,7 @@ def _rows_of_methods(methods: list[Any], labels: Mapping[str, str]) -> tuple[Fig
 
 
 def _limits(centres: Any, values: Any, far: float) -> tuple[float, float]:
-    """The range of everything but what lies so far off that the rest would shrink to one spot."""
+    """Return the axis range of all values, except those so far off that the others would shrink to one spot."""
     finite, known = values[np.isfinite(values)], centres[np.isfinite(centres)]
     if len(finite) == 0:
         return 0.0, 1.0

@@ -145,7 +145,7 @@ def to_svg(figure: Figure, name: str) -> str:
 
 
 def _page_color(found: re.Match[str]) -> str:
-    """A colour that the page may replace; where the page says nothing, and in other readers, it is itself."""
+    """Make a colour one that the page may replace; without the page, as in other viewers, it stays as it is."""
     name = PAGE_COLORS.get(found[1])
     return found[0] if name is None else f": var(--{name}, {found[1]})"
 
@@ -246,6 +246,6 @@ def without_common_ending(names: Sequence[str]) -> list[str]:
 
 
 def short(name: str, most: int = 28) -> str:
-    """A name that fits on an axis."""
+    """Shorten a name so that it fits on an axis."""
     name = printable(" ".join(name.split()))
     return name if len(name) <= most else name[: most - 1] + "…"

@@ -261,7 +261,7 @@ def solve(
 
 
 def _negative_eigenvalue(problem: PrecisionProblem) -> float:
-    """The smallest eigenvalue of the caller's covariance where it is negative, not only by rounding; else NaN."""
+    """Return the smallest eigenvalue of the caller's covariance if it is negative beyond rounding, else NaN."""
     if (np.diag(problem.given) == 0.0).any():
         return np.nan
     unit = power_of_two_units(np.diag(problem.given))
@@ -284,7 +284,7 @@ def _without_bounds(
 
 
 def _inverse(problem: PrecisionProblem) -> tuple[Solved, bool]:
-    """No penalty: the inverse of C, or of a regularised C where it has none."""
+    """Solve without a penalty: invert C, or a regularised C if C has no inverse; return also whether it has none."""
     scale = power_of_two_units(np.diag(problem.emp_cov))
     unit_cov = problem.emp_cov * np.outer(scale, scale)
     factor = try_cholesky(unit_cov)

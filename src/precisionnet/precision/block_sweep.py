@@ -110,7 +110,10 @@ def _list_candidates(
 
 @compiled
 def _schedule(index: IndexArray, count: IndexArray, size: int) -> tuple[IndexArray, IndexArray]:
-    """Every column once, and where blocks begin; those that had to wait come first in the next block."""
+    """Order the columns in blocks; return the order, and the position at which each block begins.
+
+    Every column comes once. Columns that did not fit in a block come first in the next one.
+    """
     N = len(count)
     order, first = np.empty(N, np.int64), np.empty(N, np.int64)
     waiting, still_waiting = np.empty(N, np.int64), np.empty(N, np.int64)
@@ -167,7 +170,10 @@ def _solve(
     rows: FloatArray,
     schur: FloatArray,
 ) -> int:
-    """Every ``n_shares``-th column of the block: its lasso, and W times its coefficients; multiplications spent."""
+    """Solve the lasso of every ``n_shares``-th column of the block, and multiply W by its coefficients.
+
+    Returns the number of multiplications.
+    """
     N, capacity = len(S), index.shape[1]
     penalty = np.empty(N)
     gram, factor = np.empty((capacity, capacity)), np.empty((capacity, capacity))

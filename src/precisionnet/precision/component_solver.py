@@ -152,13 +152,13 @@ def _solve_component(
 
 
 def _regularised_inverse(S: FloatArray, penalty: Penalty) -> FloatArray:
-    """The inverse of block descent's own start: of the right size, where the answer is nearly singular."""
+    """Return the inverse of block descent's own start, which has the right size even for a nearly singular answer."""
     factor = try_cholesky(feasible_start(S, penalty))
     return np.diag(1.0 / np.diag(S)) if factor is None else inverse_from_cholesky(factor)
 
 
 def _times_outer(matrix: FloatArray, unit: FloatArray) -> FloatArray:
-    """matrix_ij unit_i unit_j, in place."""
+    """Multiply matrix_ij by unit_i unit_j, in place."""
     matrix *= unit
     matrix *= unit[:, None]
     return matrix
@@ -172,7 +172,7 @@ def _matching(start: Start, S: FloatArray) -> Start:
 
 @compiled
 def _block(matrix: FloatArray, members: IndexArray) -> FloatArray:
-    """The rows and columns of ``members``."""
+    """Return the rows and columns of ``members``."""
     n = len(members)
     out = np.empty((n, n))
     for a in range(n):
@@ -184,7 +184,7 @@ def _block(matrix: FloatArray, members: IndexArray) -> FloatArray:
 
 @compiled
 def _place(block: FloatArray, members: IndexArray, out: FloatArray) -> None:
-    """The inverse of ``_block``, into ``out``."""
+    """Write a block into the rows and columns of ``members`` in ``out``: the reverse of ``_block``."""
     for a in range(len(members)):
         row = members[a]
         for b in range(len(members)):
@@ -193,7 +193,7 @@ def _place(block: FloatArray, members: IndexArray, out: FloatArray) -> None:
 
 @compiled
 def _labels(emp_cov: FloatArray, l1: float, unit: FloatArray, matrix: FloatArray) -> IndexArray:
-    """The smallest member of each variable's group, by union-find over the pairs above the penalty."""
+    """Return the smallest member of each variable's group, by union-find over the pairs above the penalty."""
     N = len(emp_cov)
     parent = np.arange(N)
     penalty = np.empty(N)

@@ -179,7 +179,7 @@ def _of_moments(moments: StreamingMoments, assume_centered: bool, names: Sequenc
 
 
 def _in_units(emp_cov: FloatArray, scale_free: bool) -> tuple[FloatArray, FloatArray]:
-    """The units to shrink in, and the covariance in them."""
+    """Return the units in which the covariance is shrunk, and the covariance in them."""
     deviation = np.sqrt(np.diag(emp_cov)) if scale_free else np.ones(len(emp_cov))
     return deviation, emp_cov / np.outer(deviation, deviation)
 
@@ -229,7 +229,7 @@ class EstimationPlan:
     max_iter: int = 2000
 
     def estimate(self, X: FloatArray, names: Sequence[Any] | None = None, where: str = "") -> CovarianceEstimate:
-        """The covariance of rows; ``where`` ("the training rows of fold 2") says which, should they be refused."""
+        """Estimate the covariance of rows; ``where`` names them in a refusal ("the training rows of fold 2")."""
         try:
             return estimate_covariance(
                 X,
@@ -250,14 +250,14 @@ class EstimationPlan:
         normal_form(emp_cov, 1.0, known_zeros=self.known_zeros, penalize_diagonal=self.penalize_diagonal)
 
     def solve(self, emp_cov: FloatArray, l1_penalty: float, init: FloatArray | None = None) -> PrecisionResult:
-        """The precision for one penalty."""
+        """Solve for one penalty."""
         unit, matrix = self._units(emp_cov)
         start = None if init is None else init * np.outer(unit, unit)
         result = graphical_lasso(matrix, l1_penalty, init=start, **self._options)
         return self._finish(result, matrix, l1_penalty, unit)
 
     def path(self, emp_cov: FloatArray, l1_penalties: FloatArray) -> list[PrecisionResult]:
-        """The precision for each penalty, each started at its neighbour."""
+        """Solve for each penalty, starting each solve at its neighbour's solution."""
         unit, matrix = self._units(emp_cov)
         results = graphical_lasso_path(matrix, l1_penalties, **self._options)
         return [self._finish(result, matrix, float(l1), unit) for result, l1 in zip(results, l1_penalties, strict=True)]
@@ -269,7 +269,7 @@ class EstimationPlan:
         return self.path(self.estimate(X, names, f"a subsample of {len(X)} rows").emp_cov, l1_penalties)
 
     def l1_max(self, emp_cov: FloatArray) -> float:
-        """The smallest penalty whose graph is empty."""
+        """Return the smallest penalty whose graph is empty."""
         return l1_max(self._units(emp_cov)[1], self.known_zeros)
 
     def grid(self, emp_cov: FloatArray, n_penalties: int) -> FloatArray:

@@ -47,7 +47,7 @@ class LassoColumns:
         return columns
 
     def grow(self, capacity: int) -> None:
-        """Room for at least ``capacity`` coefficients a column."""
+        """Make room for at least ``capacity`` coefficients per column."""
         n, old = self.index.shape
         if capacity > old:
             extra = min(n, max(capacity, 2 * old)) - old
@@ -57,7 +57,7 @@ class LassoColumns:
 
 @compiled
 def residual(G: FloatArray, s: FloatArray, b: FloatArray, r: FloatArray, n: int) -> None:
-    """r = s - G b."""
+    """Compute r = s - G b, in place."""
     for a in range(n):
         total = s[a]
         for c in range(n):
@@ -67,7 +67,7 @@ def residual(G: FloatArray, s: FloatArray, b: FloatArray, r: FloatArray, n: int)
 
 @compiled
 def coordinate_pass(G: FloatArray, penalty: FloatArray, b: FloatArray, r: FloatArray, n: int) -> float:
-    """One pass over the coordinates; the largest change, in the units of r."""
+    """Make one pass over the coordinates; return the largest change, in the units of r."""
     largest = 0.0
     for a in range(n):
         z = r[a] + G[a, a] * b[a]
@@ -93,7 +93,7 @@ def solve_on_support(
     y: FloatArray,
     support: IndexArray,
 ) -> tuple[bool, int]:
-    """The minimiser with b's zeros and signs kept, by Cholesky, or the step towards it that ends at the first zero.
+    """Move b to the minimiser with its zeros and signs, by Cholesky, or towards it until a coefficient becomes zero.
 
     Returns whether the signs agreed to the end, and the multiplications it took.
     """

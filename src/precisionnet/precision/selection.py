@@ -314,12 +314,12 @@ def stars(
 
 
 def stars_subsample_size(n_samples: int) -> int:
-    """Rows in a subsample, as in the paper."""
+    """Return the number of rows in a subsample, as in the paper."""
     return int(10.0 * np.sqrt(n_samples)) if n_samples > FEW_ROWS else int(0.8 * n_samples)
 
 
 def _graphs(X: FloatArray, penalties: FloatArray, path: PathOfRows) -> tuple[BoolArray, BoolArray]:
-    """Which pairs are joined (penalties, pairs), and which solutions converged."""
+    """Return which pairs are joined, (penalties, pairs), and which solutions converged."""
     results = path(X, penalties)
     upper = np.triu_indices(X.shape[1], k=1)
     joined = np.array([result.precision[upper] != 0.0 for result in results])

@@ -106,7 +106,7 @@ def in_order(labels: Iterable[Any]) -> list[Any]:
 
 
 def warn_about_target(y: Any, covariates: pd.DataFrame) -> None:
-    """A covariate that is the target has to be known for new rows, too: then there is nothing to predict."""
+    """Warn if a covariate is the target: covariates must be known for new rows, so nothing is left to predict."""
     target = np.asarray(y, dtype=object)
     if len(target) != len(covariates) or target.ndim > 2:
         return

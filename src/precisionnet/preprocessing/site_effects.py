@@ -58,7 +58,10 @@ class Expected:
     """(n_covariates, n_features)"""
 
     def __call__(self, covariates: FloatArray) -> FloatArray:
-        """The expected rows. Term by term: a row's last bit must not depend on the rows beside it, as in BLAS."""
+        """Return the expected rows.
+
+        Terms are added one by one, as a matrix product's last bits would depend on the other rows.
+        """
         expected = np.tile(self.mean, (len(covariates), 1))
         for column, mean, coef in zip(covariates.T, self.covariate_mean, self.coef, strict=True):
             expected += (column - mean)[:, None] * coef
@@ -81,7 +84,7 @@ def fit_expected(X: FloatArray, covariates: FloatArray, groups: IndexArray) -> t
 
 
 def within_groups(values: FloatArray, groups: IndexArray) -> FloatArray:
-    """Each row less the mean of its group; what is left of a column constant in each is nothing, not rounding."""
+    """Subtract from each row the mean of its group; a column that is constant in a group becomes exactly zero there."""
     centred = values.astype(np.float64)
     for group in range(int(groups.max()) + 1):
         rows = centred[groups == group]
@@ -151,7 +154,7 @@ def nonparametric_posterior(g: FloatArray, d: FloatArray, squares: FloatArray, n
 
 
 def remove(X: FloatArray, expected: FloatArray, shift: FloatArray, variance: FloatArray) -> FloatArray:
-    """The rows without their sites' effects; ``shift`` is scale * location. Where there is none, a value stays."""
+    """Remove the sites' effects from rows; ``shift`` is scale * location. Values without an effect stay as they are."""
     harmonised = expected + (X - expected - shift) / np.sqrt(variance)
     return np.where((shift == 0) & (variance == 1), X, harmonised)
 
@@ -161,7 +164,7 @@ def _posterior_location(g: FloatArray, variance: FloatArray, n: int, G: float, T
 
 
 def _positive(variance: FloatArray) -> FloatArray:
-    """A column that does not vary within a site keeps its scale there."""
+    """Replace variances of zero by one: a column that does not vary within a site keeps its scale there."""
     return np.where(variance > _NO_VARIATION**2, variance, 1.0)
 
 

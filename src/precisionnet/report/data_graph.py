@@ -155,7 +155,7 @@ def interval_text(low: float, high: float, digits: int = 3) -> str:
 
 
 def q_text(q: float) -> str:
-    """A q- or p-value as a person would round it."""
+    """Write a q- or p-value, rounded as a person would."""
     if np.isnan(q):
         return NONE
     return "< 0.0001" if q < 1e-4 else f"{q:.2g}" if q < 0.1 else f"{q:.2f}"

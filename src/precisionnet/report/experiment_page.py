@@ -125,14 +125,17 @@ def write_results(folder: Path) -> ExperimentPage:
 
 
 def summary(kind: str, rows: Sequence[Row]) -> pd.DataFrame:
-    """Every measure by method and sparsity level, scores with their difference to joint; of a rate, its slopes."""
+    """Summarise an experiment: every measure by method and sparsity level, and each score's difference to joint.
+
+    An experiment on a rate of convergence has a table of slopes instead.
+    """
     if kind == "theorem":
         return slopes_summary(rows)
     if kind == "convergence":
         return convergence_summary(rows)
     if kind == "stability":
         return stability_summary(rows)
-    drawn = kind == "synthetic"  # anew in every repeat, where the repeats of a table share rows
+    drawn = kind == "synthetic"  # repeats of a drawn table are independent; those of another table share rows
     by = ("sparsity",) if drawn else (HELD_OUT,) if any(row.get(HELD_OUT) for row in rows) else ()
     rows = rows if by != (HELD_OUT,) else [{**row, HELD_OUT: bool(row.get(HELD_OUT))} for row in rows]
     return summarise_paired(rows, by, resampled=not drawn).reset_index()
@@ -156,7 +159,7 @@ def _parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequence[Mappi
 
 
 def of_the_paper(manifest: Mapping[str, Any], about: Mapping[str, Any]) -> bool:
-    """The paper made no claims about a user's own table, nor about networks of another recipe."""
+    """Whether the paper made claims about this: it made none about a user's own table or about another recipe."""
     networks = manifest.get("config", {}).get("networks") or {}
     return networks.get("recipe", ["paper"]) == ["paper"] and (about["kind"] != "comparison" or "published" in about)
 

@@ -209,7 +209,7 @@ def _explorer(model: Any, judged: pd.DataFrame | None) -> Explorer | None:
 
 
 def _gain(result: Measured, name: str) -> str:
-    """How much less error the network has than another model, or how many more rows are right."""
+    """Say how much less error the network has than another model, or how many more rows it gets right."""
     if name == result.method:
         return "–"
     value, low, high = result.gains[name]

@@ -238,7 +238,7 @@ def _notes(parts: Sequence[Part], kind: str) -> list[str]:
 
 
 def _claims(parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """Every claim once, with how it fared in each reading."""
+    """List every claim once, with its outcome in each reading."""
     found: dict[str, dict[str, Mapping[str, Any]]] = {}
     for part in parts:
         for claim in part.page.claims:
@@ -254,7 +254,7 @@ def _claims(parts: Sequence[Part]) -> list[dict[str, Any]]:
 
 
 def _counts(by_name: Mapping[str, Sequence[Part]]) -> list[tuple[str, str, list[int]]]:
-    """How many claims there are of each verdict: one line per experiment and reading."""
+    """Count the claims by verdict, in one line per experiment and reading."""
     return [
         (name, part.label, [sum(claim["verdict"] == verdict for claim in part.page.claims) for verdict in VERDICTS])
         for name, parts in by_name.items()

@@ -296,7 +296,7 @@ def _load(
 
 
 def _unfold(tables: Sequence[Paths], format: str) -> list[Paths]:
-    """A folder stands for the tables of this format in it."""
+    """Replace every folder by the tables of this format in it."""
     files: list[Paths] = []
     for given in tables:
         if not isinstance(given, str | Path) or not Path(given).is_dir():
