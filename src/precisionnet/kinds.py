@@ -28,6 +28,8 @@ class Kind:
         Rows of a gradient step, as a multiple of what the settings say.
     twin : str, optional
         Kind that differs in its noise alone; a short trial decides which of the two is trained.
+    link : bool, default=False
+        Of a number: end in a fixed map from a standard normal scale to the target's.
     linear : bool, default=False
         Filters of degree 0, no activation and a linear readout: solved, not trained.
     kernel : bool, default=False
@@ -41,6 +43,7 @@ class Kind:
     noise: float = 1.0
     batch: int = 1
     twin: str | None = None
+    link: bool = False
     linear: bool = False
     kernel: bool = False
 
@@ -51,10 +54,10 @@ class Kind:
 
 
 SEVERAL = (
-    Kind("mean", "mean"),
-    Kind("mlp", "mlp"),
-    Kind("deep", "mlp", deep=True, batch=2),
-    Kind("deep, little noise", "mlp", deep=True, batch=2, noise=1 / 3, twin="deep"),
+    Kind("mean", "mean", link=True),
+    Kind("mlp", "mlp", link=True),
+    Kind("deep", "mlp", deep=True, batch=2, link=True),
+    Kind("deep, little noise", "mlp", deep=True, batch=2, noise=1 / 3, twin="deep", link=True),
     Kind("linear", "mlp", noise=0.0, linear=True),
 )
 """Kinds of an ensemble with ``readout="several"``."""

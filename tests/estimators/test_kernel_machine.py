@@ -9,7 +9,7 @@ import pytest
 import torch
 from sklearn.datasets import load_iris, make_friedman1
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import Matern
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 from precisionnet import PNNClassifier, PNNRegressor, load
 from precisionnet.errors import InputError
@@ -24,7 +24,7 @@ from precisionnet.nn.lipschitz import _readout_norm
 from precisionnet.nn.readout import KernelReadout, matern
 
 IDENTITY = NumberTarget(Scaler(np.zeros(()), np.ones(())), "absolute")
-CHOICE = Choice(power=1.0, width=1.0, noise=0.1, factor=1.0)
+CHOICE = Choice(power=1.0, smooth=False, width=1.0, noise=0.1, factor=1.0)
 
 
 def rows(n=40, columns=3, seed=0):
@@ -38,12 +38,12 @@ def said(network, x):
         return network(torch.from_numpy(x).unsqueeze(-1), torch.eye(x.shape[1], dtype=torch.float64)).numpy()
 
 
-def test_it_is_the_mean_of_a_gaussian_process():
+@pytest.mark.parametrize(("smooth", "kernel"), [(False, Matern(1.0, "fixed", nu=1.5)), (True, RBF(1.0, "fixed"))])
+def test_it_is_the_mean_of_a_gaussian_process(smooth, kernel):
     known, scale = rows(), np.array([1.0, 0.5, 2.0])
-    network = _solved(known, scale, CHOICE)
+    network = _solved(known, scale, replace(CHOICE, smooth=smooth))
     readout = network.readout
     constant = known.wanted.mean()
-    kernel = Matern(1.0, "fixed", nu=1.5)
     process = GaussianProcessRegressor(kernel, alpha=CHOICE.noise, optimizer=None)
     process.fit(known.x * readout.scale.numpy(), known.wanted[:, 0] - constant)
     new = np.random.default_rng(1).normal(size=(25, 3))
@@ -56,8 +56,8 @@ def test_a_row_of_weight_two_stands_twice():
     known, new = rows(), np.random.default_rng(1).normal(size=(25, 3))
     double = known.take(np.concatenate([np.repeat(np.arange(20), 2), np.arange(20, 40)]))
     level, weight, rest = 0.1, np.where(np.arange(40) < 20, 2.0, 1.0), (np.ones(3), np.zeros(1), 1.0)
-    once = _network(known.x, known.wanted, level / weight, *rest)
-    twice = _network(double.x, double.wanted, np.full(60, level), *rest)
+    once = _network(known.x, known.wanted, level / weight, *rest, smooth=False)
+    twice = _network(double.x, double.wanted, np.full(60, level), *rest, smooth=False)
     np.testing.assert_allclose(said(once, new), said(twice, new), rtol=1e-7)
 
 

@@ -5,11 +5,11 @@ regression is its least-squares solution,
 
     f(x) = c + sum_m a_m k(|s * (x - x_m)|),        (K + noise diag(1 / w)) a = y - c,
 
-with k Matern's kernel and w the rows' weights. What makes it one of the ensemble is the distance: s_i is the size that
+with k Matern's kernel or the Gaussian one, and w the rows' weights. What makes it one of the ensemble is the distance: s_i is the size that
 the gradient of the trained networks has along column i, root mean square over the rows, so that columns that the task
 does not use do not set rows apart (Radhakrishnan, Beaglehole, Pandit and Belkin 2024, who take the gradient of the
 machine itself, and all of its outer product). The rows left out decide between this and a distance in which all columns
-count alike, and about the width of the kernel and the noise.
+count alike, and about the kernel, its width and the noise.
 
 One machine is solved for every fold, on the rows outside it, with the gradient of the networks that left the same fold
 out, and all that is chosen is chosen on the rows of the other folds. One more is solved on all rows: it predicts.
@@ -38,12 +38,13 @@ from precisionnet.estimators.preparation import TrainingData
 from precisionnet.estimators.rows import moments
 from precisionnet.estimators.targets import NumberTarget, Target
 from precisionnet.kinds import KERNEL
-from precisionnet.nn.readout import KernelReadout, matern
+from precisionnet.nn.readout import KernelReadout, gaussian, matern
 from precisionnet.sparse_matrices import with_means
 from precisionnet.types import FloatArray, IndexArray
 
 POWERS = 0.0, 1.0
 """Of the mean squared gradients in a squared distance: all columns alike, or as the task uses them."""
+KERNELS = matern, gaussian
 WIDTHS = 1.0, 2.0, 4.0, 8.0, 16.0
 """Of the kernel, in median distances of two rows."""
 NOISES = 0.001, 0.004, 0.015, 0.06, 0.25, 1.0
@@ -61,6 +62,8 @@ class Choice:
     """What is chosen on rows left out."""
 
     power: float
+    smooth: bool
+    """Whether the kernel is the Gaussian one."""
     width: float
     noise: float
     factor: float
@@ -162,15 +165,14 @@ def extended(
     own = own[np.linspace(0, len(own) - 1, room).round().astype(np.intp)]
     anchors, noise, factor = (one.numpy() for one in (readout.anchors, readout.noise, readout.factor))
     coefficients, constant = readout.coefficients.numpy() / factor, readout.constant.numpy() / factor
-    kernel = matern(readout.anchors, readout.anchors).numpy()
-    before = (kernel + np.diag(noise)) @ coefficients.T
+    before = (readout.kernel.numpy() + np.diag(noise)) @ coefficients.T
     scale = readout.scale.numpy()
     # An old row of weight w has noise level * unit / w; the level is that of their mean weight.
     level = len(noise) / float((1.0 / noise).sum())
     rows = np.concatenate([anchors, x[own] * scale])
     wanted = np.concatenate([before, _wanted(target, y)[own] - constant])
     noise = np.concatenate([noise, _noise(level, weight[own], unit)])
-    return _network(rows, wanted, noise, scale, constant, float(factor))
+    return _network(rows, wanted, noise, scale, constant, float(factor), smooth=bool(readout.gaussian))
 
 
 def _wanted(target: Target, y: FloatArray) -> FloatArray:
@@ -207,7 +209,7 @@ def _chosen(
 ) -> list[Choice]:
     """Return a choice for every fold, by the rows of the others, and one for all rows."""
     factors = (1.0,) if isinstance(target, NumberTarget) else FACTORS
-    grid = [Choice(*one) for one in itertools.product(POWERS, WIDTHS, NOISES, factors)]
+    grid = [Choice(*one) for one in itertools.product(POWERS, (False, True), WIDTHS, NOISES, factors)]
     losses = np.zeros((len(folds), len(grid)))
     known = target.tensor(y)
     for place, (fold, own, importance) in enumerate(zip(folds, outside, used, strict=True)):
@@ -220,12 +222,12 @@ def _chosen(
         found = []
         metrics = [np.sqrt(importance**power) / deviation for power in POWERS]
         metrics = [scale / _median_distance(rows.x * scale) for scale in metrics]
-        for metric, width in itertools.product(metrics, WIDTHS):
+        constant = np.average(rows.wanted, axis=0, weights=rows.weight)
+        for metric, k, width in itertools.product(metrics, KERNELS, WIDTHS):
             scale = metric / width
             z = torch.from_numpy(rows.x * scale)
-            kernel = matern(z, z).numpy()
-            between = matern(torch.from_numpy(everything.x[left] * scale), z).numpy()
-            constant = np.average(rows.wanted, axis=0, weights=rows.weight)
+            kernel = k(z, z).numpy()
+            between = k(torch.from_numpy(everything.x[left] * scale), z).numpy()
             for noise in NOISES:
                 solution = _solution(kernel, rows.wanted - constant, _noise(noise, rows.weight))
                 output = torch.from_numpy(between @ solution + constant)
@@ -240,15 +242,22 @@ def _solved(rows: _Rows, scale: FloatArray, choice: Choice) -> nn.Module:
     scale = scale / (choice.width * _median_distance(rows.x * scale))
     constant = np.average(rows.wanted, axis=0, weights=rows.weight)
     noise = _noise(choice.noise, rows.weight)
-    return _network(rows.x * scale, rows.wanted - constant, noise, scale, constant, choice.factor)
+    return _network(rows.x * scale, rows.wanted - constant, noise, scale, constant, choice.factor, smooth=choice.smooth)
 
 
 def _network(
-    anchors: FloatArray, wanted: FloatArray, noise: FloatArray, scale: FloatArray, constant: FloatArray, factor: float
+    anchors: FloatArray,
+    wanted: FloatArray,
+    noise: FloatArray,
+    scale: FloatArray,
+    constant: FloatArray,
+    factor: float,
+    *,
+    smooth: bool,
 ) -> nn.Module:
     """Solve, and put the solution into a network."""
     z = torch.from_numpy(anchors)
-    coefficients = _solution(matern(z, z).numpy(), wanted, noise).T
+    coefficients = _solution(KERNELS[smooth](z, z).numpy(), wanted, noise).T
     network = kernel_network(len(scale), len(constant), len(anchors))
     state = {
         "readout.scale": scale,
@@ -257,6 +266,7 @@ def _network(
         "readout.constant": factor * constant,
         "readout.noise": noise,
         "readout.factor": np.array(factor),
+        "readout.gaussian": np.array(float(smooth)),
     }
     network.load_state_dict(
         {

@@ -339,6 +339,7 @@ class _Reader:
             fine = bool((state["readout.noise"] > 0).all()) and bool(state["readout.factor"] > 0)
             require(fine, "a kernel machine's noise is not above zero")
             require(anchors.numel() > 0, "a kernel machine has no rows")
+            require(float(state["readout.gaussian"]) in (0.0, 1.0), "a kernel machine's kernel is not known")
             require(bool((state["readout.scale"] >= 0).all()), "a column's weight in a distance is negative")
         network.load_state_dict(state, assign=True)
         return network.eval()

@@ -77,6 +77,7 @@ def new_network(
                 readout_width=settings.readout_width,
                 activation=settings.activation,
                 batch_norm=settings.batch_norm,
+                link=kind.link and n_outputs == 1,
             )
         made = copy.deepcopy(factory(n_nodes, n_outputs))  # a factory may hand out the same module every time
         if not isinstance(made, nn.Module):

@@ -31,6 +31,7 @@ from precisionnet.joint.sparse_support import sparse_start
 from precisionnet.joint.standard import StandardRecipe, trial_losses
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
 from precisionnet.kinds import BETTER_BY, EVERY, KERNEL, LASSO, TRIAL, TRIAL_FOLDS, TRIED_FROM, Kind
+from precisionnet.nn.link import QuantileLink
 from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import LEARNED, Settings
 from precisionnet.sparse_matrices import with_means
@@ -297,6 +298,10 @@ class TrainingRun:
                 network = new_network(settings, *self._sizes, kind, self._network, int(first_weights))
                 if self._carried:
                     network.requires_grad_(False).load_state_dict(self._carried[len(members)])
+                if kind.link and isinstance(self._data.target, NumberTarget) and not self._carried:
+                    link = network.link
+                    assert isinstance(link, QuantileLink)
+                    link.fit(self._data.target.tensor(self._data.training.y).numpy(), self._data.training.weight)
                 left_out = self._folds[fold]
                 rows = np.setdiff1d(np.arange(n_rows), left_out)
                 made = network.to(self._device, self._dtype)

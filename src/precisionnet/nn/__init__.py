@@ -1,6 +1,7 @@
 """Graph-convolutional networks on a symmetric matrix. No graph estimation here."""
 
 from precisionnet.nn.filter import PolynomialFilter
+from precisionnet.nn.link import QuantileLink
 from precisionnet.nn.lipschitz import output_change_bound
 from precisionnet.nn.network import ACTIVATIONS, PrecisionNetwork
 from precisionnet.nn.readout import Readout
@@ -18,6 +19,7 @@ __all__ = [
     "NetworkStack",
     "PolynomialFilter",
     "PrecisionNetwork",
+    "QuantileLink",
     "Readout",
     "equivalent_coefficients",
     "frequency_response",

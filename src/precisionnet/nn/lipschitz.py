@@ -7,8 +7,8 @@ A bank of filters with responses H(mu), a matrix (in_features, out_features) at 
 the maximum over an interval that holds the eigenvalues of both matrices: in the two eigenbases the difference has the
 entries E_ik H[mu'_i, mu_k], where E is S' - S and the divided difference H[., .] is a mean of H' between its arguments.
 What an earlier layer has moved is passed on with the gain max_i || H(mu'_i) ||_2. Activations have slope one at most,
-batch normalisation in evaluation mode multiplies the responses, and a readout multiplies by its own norm. The features
-X are those of the rows at hand, so the bound is for these rows; no constant is left open.
+batch normalisation in evaluation mode multiplies the responses, a readout multiplies by its own norm, and a link by its
+largest slope. The features X are those of the rows at hand, so the bound is for these rows; no constant is left open.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from precisionnet.nn.network import FilterLayer, PrecisionNetwork
-from precisionnet.nn.readout import AverageReadout, FlattenReadout, KernelReadout, MeanReadout, matern
+from precisionnet.nn.readout import AverageReadout, FlattenReadout, KernelReadout, MeanReadout
 from precisionnet.nn.spectral import frequency_response
 
 SLOPE_ONE = (nn.ReLU, nn.LeakyReLU, nn.Tanh, nn.Identity)
@@ -69,7 +69,8 @@ def output_change_bound(network: PrecisionNetwork, x: Tensor, shift: Tensor, oth
         gain = torch.linalg.matrix_norm(frequency_response(responses, after), 2).amax()
         moved = gain * moved + steepest_response(responses, ends) * apart * x.flatten(1).norm(dim=1)
         x = layer(x, shift)
-    return _readout_norm(network.readout, x) * moved
+    steepest = 1.0 if network.link is None else network.link.steepest()
+    return steepest * _readout_norm(network.readout, x) * moved
 
 
 def steepest_response(coefficients: Tensor, ends: Tensor) -> Tensor:
@@ -94,9 +95,9 @@ def _readout_norm(readout: nn.Module, x: Tensor) -> Tensor | float:
     _, n_nodes, n_features = x.shape
     if isinstance(readout, AverageReadout):
         return float((n_nodes * n_features / readout.n_outputs) ** -0.5)
-    if isinstance(readout, KernelReadout):  # in the kernel's space two points are at most sqrt(3) |z - z'| apart
-        squares = readout.coefficients @ matern(readout.anchors, readout.anchors) @ readout.coefficients.mT
-        return float((3.0 * squares.trace().clamp_min(0.0)).sqrt() * readout.scale.abs().max())
+    if isinstance(readout, KernelReadout):  # in the space of Matern's kernel points are at most sqrt(3) |z - z'| apart
+        squares = readout.coefficients @ readout.kernel @ readout.coefficients.mT
+        return float(((1.0 if readout.gaussian else 3.0) * squares.trace().clamp_min(0.0)).sqrt() * readout.scale.abs().max())
     if not isinstance(readout, MeanReadout | FlattenReadout):
         raise ValueError(f"The norm of {type(readout).__name__} is not known.")
     layers = [one.weight for one in readout.perceptron if isinstance(one, nn.Linear)]

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from precisionnet.nn.filter import PolynomialFilter
+from precisionnet.nn.link import QuantileLink
 from precisionnet.nn.readout import AverageReadout, FlattenReadout, MeanReadout
 from precisionnet.parameters import BY_NAME
 
@@ -142,6 +143,8 @@ class PrecisionNetwork(nn.Module):
         A name in ``ACTIVATIONS``, or a function without arguments that returns an ``nn.Module``.
     batch_norm : bool, default=True
         Normalise each layer's features over samples and nodes; without it the filters have a bias.
+    link : bool, default=False
+        End in a ``QuantileLink``, for one output.
 
     Examples
     --------
@@ -164,6 +167,7 @@ class PrecisionNetwork(nn.Module):
         readout_width: int = BY_NAME["readout_width"].of("paper"),
         activation: str | Callable[[], nn.Module] = "relu",
         batch_norm: bool = True,
+        link: bool = False,
     ) -> None:
         super().__init__()
         widths, orders = per_layer(n_layers, n_filters, order)
@@ -189,6 +193,8 @@ class PrecisionNetwork(nn.Module):
             self.readout = FlattenReadout(n_nodes, widths[-1], readout_width, n_outputs)
         else:
             raise ValueError(f'readout must be "mlp", "mean", "average" or a function, got {readout!r}.')
+
+        self.link = QuantileLink() if link else None
 
     @property
     def filters(self) -> list[PolynomialFilter]:
@@ -230,7 +236,7 @@ class PrecisionNetwork(nn.Module):
             Predictions.
         """
         output: Tensor = self.readout(self.node_features(x, shift))
-        return output
+        return output if self.link is None else self.link(output)
 
 
 def per_layer(n_layers: int, n_filters: int | Sequence[int], order: int | Sequence[int]) -> tuple[list[int], list[int]]:

@@ -148,9 +148,10 @@ class AverageReadout(nn.Module):
 class KernelReadout(nn.Module):
     r"""A flattened readout with endlessly many hidden units: a sum of kernels around rows that it was solved on.
 
-        f(x) = c + sum_m a_m k(|s * x - z_m|),        k(d) = (1 + sqrt(3) d) exp(-sqrt(3) d)
+        f(x) = c + sum_m a_m k(|s * x - z_m|)
 
-    ``k`` is Matern's kernel of smoothness 3/2. The weights ``s`` of the node features say how much each counts in the
+    with k(d) = (1 + sqrt(3) d) exp(-sqrt(3) d), Matern's kernel of smoothness 3/2, or the Gaussian k(d) = exp(-d^2 / 2),
+    whose functions are smoother. The weights ``s`` of the node features say how much each counts in the
     distance of two rows. Nothing is trained: ``precisionnet.estimators.kernel_machine`` solves for ``a`` and ``c``.
 
     Parameters
@@ -176,6 +177,7 @@ class KernelReadout(nn.Module):
     constant: Tensor
     noise: Tensor
     factor: Tensor
+    gaussian: Tensor
 
     def __init__(self, n_features: int, n_anchors: int, n_outputs: int) -> None:
         super().__init__()
@@ -185,7 +187,8 @@ class KernelReadout(nn.Module):
             "coefficients": (n_outputs, n_anchors),
             "constant": (n_outputs,),
             "noise": (n_anchors,),
-            "factor": (),  # the last two tell what it was solved for, and are not used here
+            "factor": (),  # noise and factor tell what it was solved for, and are not used here
+            "gaussian": (),  # which kernel: 0 or 1
         }
         for name, size in sizes.items():
             self.register_buffer(name, torch.zeros(size, dtype=torch.float64))
@@ -197,8 +200,14 @@ class KernelReadout(nn.Module):
         """
         z = torch.flatten(x, start_dim=-2) * self.scale
         at_once = max(1, KERNEL_AT_ONCE // max(1, len(self.anchors)))
-        parts = [matern(part, self.anchors) @ self.coefficients.mT for part in torch.split(z, at_once)]
+        k = gaussian if self.gaussian else matern
+        parts = [k(part, self.anchors) @ self.coefficients.mT for part in torch.split(z, at_once)]
         return torch.cat(parts) + self.constant
+
+    @property
+    def kernel(self) -> Tensor:
+        """The kernel between its anchors."""
+        return (gaussian if self.gaussian else matern)(self.anchors, self.anchors)
 
 
 KERNEL_AT_ONCE = 2**20
@@ -220,8 +229,18 @@ def matern(x: Tensor, anchors: Tensor) -> Tensor:
     Tensor of shape (n_rows, n_anchors)
         1 where two rows are the same.
     """
+    # The root of a square has no derivative at zero; the kernel has, and it is 0.
+    distance = (3.0 * _squares(x, anchors).clamp_min(1e-24)).sqrt()
+    return (1.0 + distance) * torch.exp(-distance)
+
+
+def gaussian(x: Tensor, anchors: Tensor) -> Tensor:
+    """Return the Gaussian kernel between rows; parameters as those of ``matern``."""
+    return torch.exp(-0.5 * _squares(x, anchors).clamp_min(0.0))
+
+
+def _squares(x: Tensor, anchors: Tensor) -> Tensor:
+    """Return squared distances between rows."""
     center = anchors.sum(dim=0) / max(1, len(anchors))  # far from zero the squares below would lose their digits
     x, anchors = x - center, anchors - center
-    square = (x * x).sum(dim=1)[:, None] + (anchors * anchors).sum(dim=1) - 2.0 * x @ anchors.mT
-    distance = (3.0 * square.clamp_min(1e-24)).sqrt()  # its root has no derivative at zero; the kernel has, and it is 0
-    return (1.0 + distance) * torch.exp(-distance)
+    return (x * x).sum(dim=1)[:, None] + (anchors * anchors).sum(dim=1) - 2.0 * x @ anchors.mT

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from precisionnet.nn.filter import PolynomialFilter
+from precisionnet.nn.link import QuantileLink
 from precisionnet.nn.network import FeatureNorm, FilterLayer, PrecisionNetwork, seeded
 from precisionnet.nn.readout import AverageReadout, FlattenReadout, Linear, MeanReadout
 
@@ -29,6 +30,7 @@ STACKABLE = frozenset(
         MeanReadout,
         AverageReadout,
         Linear,
+        QuantileLink,
         nn.ModuleList,
         nn.Sequential,
         nn.ReLU,

@@ -168,6 +168,8 @@ def _networks(model: Any) -> str:
         listed = ", ".join(f"{name} {weight:.2f}" for name, weight in weights.items())
         made = f"the weighted mean of {n} networks ({listed}). "
     made += "Kinds were weighted by their error on rows that their networks had left out. "
+    if any(getattr(network, "link", None) is not None for network in model.fitted.networks):
+        made += "Trained networks end in a fixed map from a normal scale to the target's quantiles. "
     if len(solved) == len(model.kind_weights_):
         return f"{made}Networks that run graph convolutions were trained too, and have no weight in the prediction."
     n_linear = len([kind for kind in solved if kind != "kernel"])
@@ -211,9 +213,9 @@ def _is_solved(kind: str) -> bool:
 def _solved_sentence(kind: str, task: str) -> str:
     if kind == "kernel":
         return (
-            f"The kernel machine was solved as {SOLVED[kind, task]} with Matern's kernel of smoothness 3/2; whether "
-            "columns count in the distance of two rows alike or by the networks' gradient, its width and its noise "
-            "were best on rows left out."
+            f"The kernel machine was solved as {SOLVED[kind, task]} with Matern's kernel of smoothness 3/2 or a "
+            "Gaussian one; the kernel, whether columns count in the distance of two rows alike or by the networks' "
+            "gradient, its width and its noise were best on rows left out."
         )
     name = {"linear": "linear network", "lasso": "linear network with an l1 penalty"}[kind]
     return f"The {name} was solved as {SOLVED[kind, task]}, with the penalty that was best on rows left out."
