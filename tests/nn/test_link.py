@@ -54,7 +54,9 @@ def test_a_row_of_weight_two_stands_twice():
     y = TARGETS["long tail"][:200]
     weight = RNG.integers(0, 3, 200)
     places = np.linspace(-2, 2, 50)
-    np.testing.assert_allclose(at(fitted(y, weight.astype(float)), places), at(fitted(np.repeat(y, weight)), places), atol=0.05)
+    np.testing.assert_allclose(
+        at(fitted(y, weight.astype(float)), places), at(fitted(np.repeat(y, weight)), places), atol=0.05
+    )
 
 
 def test_beyond_its_knots_it_goes_on_straight():

@@ -289,7 +289,8 @@ class TrainingRun:
 
     def _members(self) -> list[Member]:
         """Make the networks, target by target. One's seeds depend neither on the others nor on the target."""
-        settings, n_rows = self._settings, len(self._data.training)
+        settings, target, training = self._settings, self._data.target, self._data.training
+        n_rows = len(training)
         sources = np.random.SeedSequence(self._seed).spawn(len(self._roster))
         seeds = [source.generate_state(2) for source in sources]
         members: list[Member] = []
@@ -298,12 +299,11 @@ class TrainingRun:
                 network = new_network(settings, *self._sizes, kind, self._network, int(first_weights))
                 if self._carried:
                     network.requires_grad_(False).load_state_dict(self._carried[len(members)])
-                if kind.link and isinstance(self._data.target, NumberTarget) and not self._carried:
-                    link = network.link
-                    assert isinstance(link, QuantileLink)
-                    link.fit(self._data.target.tensor(self._data.training.y).numpy(), self._data.training.weight)
                 left_out = self._folds[fold]
                 rows = np.setdiff1d(np.arange(n_rows), left_out)
+                link = getattr(network, "link", None)
+                if isinstance(link, QuantileLink) and isinstance(target, NumberTarget) and not self._carried:
+                    link.fit(target.tensor(training.y[rows]).numpy(), training.weight[rows])
                 made = network.to(self._device, self._dtype)
                 shares = kind.noise, kind.batch, fold
                 members.append(Member(made, kind.name, first_row + rows, first_row + left_out, int(order), *shares))

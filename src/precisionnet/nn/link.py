@@ -22,6 +22,7 @@ from precisionnet.types import FloatArray
 
 N_KNOTS, LAST_KNOT = 33, 2.4
 """How many knots there are, and where the last one is: 0.8 % of a normal variable are beyond it on either side."""
+PLACES = np.linspace(-LAST_KNOT, LAST_KNOT, N_KNOTS)
 STRAIGHT = 0.1
 """Share of a straight line."""
 SMOOTHED = np.linspace(-0.3, 0.3, 9)
@@ -30,6 +31,9 @@ SMOOTHED = np.linspace(-0.3, 0.3, 9)
 
 class QuantileLink(nn.Module):
     """A fixed, rising, piecewise linear function of one output; beyond its knots it goes on straight.
+
+    The first one maps every number to itself. Where a network has one as ``link``, training takes the quantiles of the
+    rows that the network learns from.
 
     Examples
     --------
@@ -44,7 +48,7 @@ class QuantileLink(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("knots", torch.linspace(-LAST_KNOT, LAST_KNOT, N_KNOTS))
+        self.register_buffer("knots", torch.tensor(PLACES, dtype=torch.float32))
 
     def fit(self, y: FloatArray, weight: FloatArray) -> None:
         """Take the quantiles of a target.
@@ -60,11 +64,10 @@ class QuantileLink(nn.Module):
         order = own[np.argsort(y[own], kind="stable")]
         share = weight[order] / weight[order].sum()
         normal = ndtri(np.cumsum(share) - 0.5 * share)
-        places = np.linspace(-LAST_KNOT, LAST_KNOT, N_KNOTS)
         heights = np.exp(-0.5 * (SMOOTHED / 0.15) ** 2)
-        quantiles = np.interp(places[:, None] + SMOOTHED, normal, y[order]) @ (heights / heights.sum())
-        width = float(np.sqrt(np.cov(y[order], aweights=share, ddof=0)))
-        self.knots.copy_(torch.from_numpy((1.0 - STRAIGHT) * quantiles + STRAIGHT * width * places))
+        quantiles = np.interp(PLACES[:, None] + SMOOTHED, normal, y[order]) @ (heights / heights.sum())
+        width = float(np.sqrt(np.cov(y[order], aweights=share, ddof=0))) or 1.0
+        self.knots.copy_(torch.from_numpy((1.0 - STRAIGHT) * quantiles + STRAIGHT * width * PLACES))
 
     def forward(self, f: Tensor) -> Tensor:
         """Map outputs to the target's scale.
