@@ -732,7 +732,13 @@ def test_a_summary_of_a_damaged_file_is_refused(folder, where):
 
 def test_a_summary_of_a_contradictory_file_is_refused(folder):
     path = folder / FILE_NAME
-    for name, value in (("best_epoch", 10**6), ("n_rows", {}), ("column_names", ["a"]), ("estimator", "Oracle"), ("encoder", 3)):
+    for name, value in (
+        ("best_epoch", 10**6),
+        ("n_rows", {}),
+        ("column_names", ["a"]),
+        ("estimator", "Oracle"),
+        ("encoder", 3),
+    ):
         document, tensors = unpacked(path.read_bytes())
         path.write_bytes(packed(document | {name: value}, tensors))
         with pytest.raises(ModelFileError, match="contradicts itself"):

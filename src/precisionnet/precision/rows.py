@@ -32,7 +32,7 @@ from precisionnet.precision.result import MESSAGES, Status, distance_from_optimu
 from precisionnet.precision.screening import (
     PAIR_BYTES,
     SAMPLED_DEGREE,
-    Columns,
+    ColumnMoments,
     Pairs,
     Screened,
     Table,
@@ -123,7 +123,7 @@ class SparsePrecisionResult:
         return f"{said} ({self.n_components:,} components, the largest of {self.largest_component:,} columns)"
 
 
-class Part(NamedTuple):
+class SolvedPart(NamedTuple):
     """One component's answer: its entries, by position in the table, and what they are worth."""
 
     row: IndexArray
@@ -240,7 +240,7 @@ def _memory(max_memory: float | None) -> float:
     return float(max_memory)
 
 
-def _refuse_by_sample(X: Table, columns: Columns, l1_penalty: float, memory: float, dense_most: int) -> None:
+def _refuse_by_sample(X: Table, columns: ColumnMoments, l1_penalty: float, memory: float, dense_most: int) -> None:
     """Refuse in seconds where some columns show that a component is too large and that its pairs have no room.
 
     A component has at least as many columns as one of its columns has partners, and one more.
@@ -270,12 +270,14 @@ def _groups(labels: IndexArray) -> list[IndexArray]:
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
 
-def _singles(columns: Columns, members: IndexArray) -> Part:
+def _singles(columns: ColumnMoments, members: IndexArray) -> SolvedPart:
     variance = columns.deviation[members] ** 2
-    return Part(members, members, 1.0 / variance, float((1.0 + np.log(variance)).sum()), 0.0, 0, "optimal")
+    return SolvedPart(members, members, 1.0 / variance, float((1.0 + np.log(variance)).sum()), 0.0, 0, "optimal")
 
 
-def _pairs(X: Table, columns: Columns, groups: list[IndexArray], l1_penalty: float) -> tuple[Part, list[IndexArray]]:
+def _pairs(
+    X: Table, columns: ColumnMoments, groups: list[IndexArray], l1_penalty: float
+) -> tuple[SolvedPart, list[IndexArray]]:
     """All components of two columns at once, and those that are too nearly collinear for the closed form."""
     i, j = np.array(groups, dtype=np.int64).reshape(-1, 2).T
     variance = columns.deviation[i] ** 2, columns.deviation[j] ** 2
@@ -293,18 +295,20 @@ def _pairs(X: Table, columns: Columns, groups: list[IndexArray], l1_penalty: flo
     row = np.concatenate([i, j, i[edge], j[edge]])
     column = np.concatenate([i, j, j[edge], i[edge]])
     across = -(w / det)[edge]
-    return Part(row, column, np.concatenate([b / det, a / det, across, across]), objective, gap, 0, "optimal"), rest
+    return SolvedPart(
+        row, column, np.concatenate([b / det, a / det, across, across]), objective, gap, 0, "optimal"
+    ), rest
 
 
 def _dense(
     X: Table,
-    columns: Columns,
+    columns: ColumnMoments,
     groups: list[IndexArray],
     l1_penalty: float,
     tol: float,
     n_jobs: int | None,
     memory: float,
-) -> list[Part]:
+) -> list[SolvedPart]:
     """Components of three columns and more, the largest first, small ones in batches."""
     if not groups:
         return []
@@ -329,7 +333,9 @@ def _batches(groups: Sequence[IndexArray]) -> list[list[IndexArray]]:
     return batches
 
 
-def _solve_batch(covariances: list[FloatArray], batch: list[IndexArray], l1_penalty: float, tol: float) -> list[Part]:
+def _solve_batch(
+    covariances: list[FloatArray], batch: list[IndexArray], l1_penalty: float, tol: float
+) -> list[SolvedPart]:
     """In one thread, wherever it runs: the bits of a product depend on the number of threads."""
     with limited_threads(1):
         return [_solve_dense(emp_cov, members, l1_penalty, tol) for emp_cov, members in _emptied(covariances, batch)]
@@ -341,11 +347,11 @@ def _emptied(covariances: list[FloatArray], batch: list[IndexArray]) -> Iterator
         yield covariances.pop(0), members
 
 
-def _solve_dense(emp_cov: FloatArray, members: IndexArray, l1_penalty: float, tol: float) -> Part:
+def _solve_dense(emp_cov: FloatArray, members: IndexArray, l1_penalty: float, tol: float) -> SolvedPart:
     problem = normal_form(emp_cov, l1_penalty)
     result, _ = solve(problem, None, tol=tol, max_iter=MAX_ITER, started=time.perf_counter(), with_log_det=True)
     row, column = np.nonzero(result.precision)
-    return Part(
+    return SolvedPart(
         members[row],
         members[column],
         result.precision[row, column],
@@ -358,7 +364,7 @@ def _solve_dense(emp_cov: FloatArray, members: IndexArray, l1_penalty: float, to
 
 def _large(
     X: Table,
-    columns: Columns,
+    columns: ColumnMoments,
     screened: Screened,
     groups: list[IndexArray],
     l1_penalty: float,
@@ -366,10 +372,10 @@ def _large(
     n_jobs: int | None,
     memory: float,
     dense_most: int,
-) -> list[Part]:
+) -> list[SolvedPart]:
     """Components without room for dense matrices: by sparse factors, where the pairs are held and fill allows it."""
     n = X.shape[1]
-    parts: list[Part] = []
+    parts: list[SolvedPart] = []
     reason = ""
     for members in groups:
         if screened.kept_above > l1_penalty:
@@ -388,7 +394,7 @@ def _large(
             break
         theta = solved.theta
         parts.append(
-            Part(
+            SolvedPart(
                 members[theta.row],
                 members[theta.col],
                 theta.data,
@@ -410,7 +416,7 @@ def _large(
 
 def _solve_gathered(
     X: PartitionedRows,
-    columns: Columns,
+    columns: ColumnMoments,
     members: IndexArray,
     pairs: Pairs,
     l1_penalty: float,
@@ -422,13 +428,13 @@ def _solve_gathered(
     size = 8.0 * len(members) * len(X)
     if 2.0 * size > memory:
         raise TooMuchFill(f"its own rows take {1e-9 * size:.3g} GB where they are solved")
-    here = Columns(columns.mean[members], columns.deviation[members])
+    here = ColumnMoments(columns.mean[members], columns.deviation[members])
     first, second = (np.searchsorted(members, end) for end in (pairs.first, pairs.second))
     own = Pairs(first, second, pairs.value)
     return solve_sparse(X.block(members), here, np.arange(len(members)), own, l1_penalty, tol, memory - size, n_jobs)
 
 
-def _together(parts: list[Part], n: int, sizes: IndexArray, tol: float, started: float) -> SparsePrecisionResult:
+def _together(parts: list[SolvedPart], n: int, sizes: IndexArray, tol: float, started: float) -> SparsePrecisionResult:
     entries = np.concatenate([part.value for part in parts])
     where = tuple(np.concatenate([getattr(part, name) for part in parts]) for name in ("row", "column"))
     precision = sparse.coo_array((entries, where), shape=(n, n)).tocsr()

@@ -43,7 +43,7 @@ Table = FloatArray | PartitionedRows
 """Rows in memory, or in the partitions of a Dask table."""
 
 
-class Columns(NamedTuple):
+class ColumnMoments(NamedTuple):
     """Mean and standard deviation of every column."""
 
     mean: FloatArray
@@ -93,7 +93,7 @@ def _rows_in_memory(X: Any) -> FloatArray:
     return rows
 
 
-def column_moments(X: Table) -> Columns:
+def column_moments(X: Table) -> ColumnMoments:
     """Means and deviations; every value is looked at here."""
     mean, variance, low, high = _moments(X)
     names = X.names if isinstance(X, PartitionedRows) else range(X.shape[1])
@@ -110,7 +110,7 @@ def column_moments(X: Table) -> Columns:
             f"X has a variance below {SMALLEST_VARIANCE:.0e} in {_columns(variance < SMALLEST_VARIANCE, names)}: its "
             "inverse is beyond float64; rescale the columns."
         )
-    return Columns(mean, np.sqrt(variance))
+    return ColumnMoments(mean, np.sqrt(variance))
 
 
 def _moments(X: Table) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -178,7 +178,7 @@ def _single_products(
     return [out]
 
 
-def screen(X: Table, columns: Columns, l1_penalty: float, memory: float) -> Screened:
+def screen(X: Table, columns: ColumnMoments, l1_penalty: float, memory: float) -> Screened:
     """Components of the graph of |S_ij| > l1_penalty within ``memory`` bytes, a third of it for the pairs."""
     n = X.shape[1]
     tile = tile_width(len(X), _for_tiles(X, memory))
@@ -226,7 +226,7 @@ def _rounding(longest: int, n_chunks: float) -> float:
     return SINGLE_ROUNDING * 1.01 * (longest + n_chunks + 4.0)
 
 
-def sampled_sizes(X: Table, columns: Columns, memory: float) -> FloatArray:
+def sampled_sizes(X: Table, columns: ColumnMoments, memory: float) -> FloatArray:
     """|S_ij| of some columns with all others, in single precision: what a penalty would keep, before anything is."""
     n = X.shape[1]
     chosen = np.sort(np.random.default_rng(0).permutation(n)[:SAMPLED_COLUMNS])
@@ -248,7 +248,7 @@ def penalty_for_components(pairs: Pairs, n: int, largest: int) -> float:
     return 0.0 if stopped < 0 else float(size[order[stopped]])
 
 
-def _above(X: Table, columns: Columns, left: slice, right: slice, l1_penalty: float) -> Pairs:
+def _above(X: Table, columns: ColumnMoments, left: slice, right: slice, l1_penalty: float) -> Pairs:
     """The pairs of one tile above the penalty, those near it decided in double."""
     product = _correlations(X, columns, left, right)
     margin = (
@@ -273,7 +273,7 @@ def _above(X: Table, columns: Columns, left: slice, right: slice, l1_penalty: fl
     return Pairs(first[kept], second[kept], value[kept].astype(np.float32))
 
 
-def _correlations(X: Table, columns: Columns, left: slice | IndexArray, right: slice) -> FloatArray:
+def _correlations(X: Table, columns: ColumnMoments, left: slice | IndexArray, right: slice) -> FloatArray:
     """A tile of the correlation matrix in single precision."""
     same = isinstance(left, slice) and left.start == right.start
     blocks = (_block(columns, which, len(X)) for which in ((left,) if same else (left, right)))
@@ -294,7 +294,7 @@ class _Block(NamedTuple):
         return block.astype(np.float32)
 
 
-def _block(columns: Columns, which: slice | IndexArray, n_rows: int) -> _Block:
+def _block(columns: ColumnMoments, which: slice | IndexArray, n_rows: int) -> _Block:
     return _Block(which, columns.mean[which], 1.0 / (columns.deviation[which] * np.sqrt(n_rows)))
 
 

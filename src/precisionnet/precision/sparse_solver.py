@@ -32,7 +32,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from precisionnet.compiled import compiled_alongside
 from precisionnet.precision.partitions import ROWS_AT_A_TIME
 from precisionnet.precision.result import Status
-from precisionnet.precision.screening import Columns, Pairs, covariance_of_pairs, single_rounding
+from precisionnet.precision.screening import ColumnMoments, Pairs, covariance_of_pairs, single_rounding
 from precisionnet.precision.sparse_cholesky import (
     Factor,
     Pattern,
@@ -106,7 +106,7 @@ class Proof(NamedTuple):
 
 def solve_sparse(
     X: FloatArray,
-    columns: Columns,
+    columns: ColumnMoments,
     members: IndexArray,
     pairs: Pairs,
     l1_penalty: float,
@@ -165,7 +165,7 @@ def solve_sparse(
 
 
 def _standardised_rows(
-    X: FloatArray, columns: Columns, members: IndexArray, dtype: type[np.floating[Any]]
+    X: FloatArray, columns: ColumnMoments, members: IndexArray, dtype: type[np.floating[Any]]
 ) -> FloatArray:
     """Columns of X as rows of unit length, in the factor's order."""
     n_rows = len(X)
@@ -179,7 +179,7 @@ def _standardised_rows(
 
 def _component(
     X: FloatArray,
-    columns: Columns,
+    columns: ColumnMoments,
     members: IndexArray,
     first: IndexArray,
     second: IndexArray,
