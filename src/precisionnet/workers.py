@@ -288,7 +288,7 @@ def in_workers(
         found = dict(cluster.results(function, waiting, shared))
         return [found[place] for place in range(len(waiting))]
     with limited_threads(1):
-        return list(Parallel(n_jobs=n_jobs, **_options(by_file), **_watched())(_work(function, calls, shared)))
+        return list(Parallel(n_jobs=n_jobs, **_options(n_jobs, by_file=by_file))(_work(function, calls, shared)))
 
 
 def as_they_come(
@@ -300,7 +300,7 @@ def as_they_come(
         yield from (result for _, result in cluster.results(function, list(calls), shared))
         return
     try:
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", **_watched())
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", **_options(n_jobs))
     except ValueError:  # a backend that cannot, such as joblib's for dask: some at a time
         waiting = iter(calls)
         while some := list(islice(waiting, AT_ONCE * count_for(n_jobs))):
@@ -309,19 +309,17 @@ def as_they_come(
     yield from parallel(_work(function, calls, shared))
 
 
-def _options(by_file: bool) -> dict[str, Any]:
-    return {} if by_file else {"max_nbytes": None}
-
-
-def _watched() -> dict[str, Any]:
-    """Return what makes joblib's own processes (loky) end with this one, however it ends; nothing elsewhere.
+def _options(n_jobs: int | None, *, by_file: bool = True) -> dict[str, Any]:
+    """Return what joblib is told: joblib's own processes (loky) end with this one, however it ends.
 
     Whoever names an initializer in ``joblib.parallel_config`` keeps it, and with it workers as joblib has them.
     """
+    options: dict[str, Any] = {} if by_file else {"max_nbytes": None}
     backend, _ = get_active_backend()
-    if not isinstance(backend, LokyBackend) or "initializer" in backend.backend_kwargs:
-        return {}
-    return {"initializer": end_with_parent(), "initargs": (os.getpid(),)}
+    own = isinstance(backend, LokyBackend) and "initializer" not in backend.backend_kwargs
+    if own and effective_n_jobs(n_jobs) > 1:
+        options |= {"initializer": end_with_parent(), "initargs": (os.getpid(),)}
+    return options
 
 
 @cache  # one object: workers with the same initializer are used again by the next calls
