@@ -20,6 +20,7 @@ from precisionnet.errors import InputError
 from precisionnet.evidence import compare_graphs
 from precisionnet.workers import WorkerLostError, as_they_come, count_for, in_workers, on_scheduler
 from tests.calls import deadly, noted, place
+from tests.runner.cheap import wait_for_children, wait_until_gone
 
 
 def numbers(n: int) -> list[tuple[int]]:
@@ -35,6 +36,48 @@ def test_results_are_in_order_and_workers_start_none_of_their_own():
     with joblib.parallel_config(n_jobs=2):
         assert count_for(None) == 2
         assert {one[2] for one in in_workers(place, numbers(3), None, shared=(0.0,))} == {1}
+
+
+def initialized() -> None:
+    os.environ["INITIALIZED"] = "yes"
+
+
+def test_workers_are_used_again():
+    first, second = ({one[1] for one in in_workers(place, numbers(8), 2, shared=(0.0,))} for _ in range(2))
+    assert len(first | second) <= 2
+
+
+@pytest.mark.slow
+def test_a_users_initializer_is_kept():
+    with joblib.parallel_config(backend="loky", initializer=initialized):
+        assert in_workers(os.getenv, [("INITIALIZED",)] * 4, 2) == ["yes"] * 4
+    assert in_workers(os.getenv, [("INITIALIZED",)] * 4, 2) == [None] * 4
+
+
+FIT = """
+import numpy as np
+from precisionnet import PNNRegressor
+X = np.random.default_rng(0).normal(size=(200, 6))
+model = PNNRegressor(max_epochs=100_000, n_jobs=2, callbacks=[lambda row: print("epoch", flush=True)])
+model.fit(X, X[:, 0])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at_work", [True, False], ids=["at work", "starting"])
+def test_workers_of_a_fit_end_with_a_killed_parent(tmp_path, at_work):
+    process = subprocess.Popen([sys.executable, "-c", FIT], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        children = wait_for_children(process.pid)
+        if at_work:
+            assert process.stdout.readline() == "epoch\n"
+        process.kill()
+        process.wait()
+        wait_until_gone(children)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def test_as_they_come_where_the_backend_has_no_generator():

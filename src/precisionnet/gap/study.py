@@ -20,13 +20,13 @@ from precisionnet.errors import InputError, shown
 from precisionnet.evidence.permutations import check_counts
 from precisionnet.gap.calibration import LEARNED, accuracy_of, age_correlations, calibration_table
 from precisionnet.gap.checks import Given, checked_study
-from precisionnet.gap.comparison import LEVEL, SURE, People, compared_gaps, compared_regions, pairs_of
+from precisionnet.gap.comparison import SURE, People, compared_gaps, compared_regions, pairs_of
 from precisionnet.gap.correction import KINDS, NONE, CrossFitted, cross_fit
 from precisionnet.gap.model import GapModel
 from precisionnet.gap.outer_folds import contributions_with
 from precisionnet.preprocessing import ComBat, CovariateRegression
 from precisionnet.preprocessing.covariates import Coding, as_frame
-from precisionnet.types import FloatArray, IndexArray
+from precisionnet.types import LEVEL, FloatArray, IndexArray
 
 
 @dataclass(frozen=True)

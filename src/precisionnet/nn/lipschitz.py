@@ -97,7 +97,9 @@ def _readout_norm(readout: nn.Module, x: Tensor) -> Tensor | float:
         return float((n_nodes * n_features / readout.n_outputs) ** -0.5)
     if isinstance(readout, KernelReadout):  # in the space of Matern's kernel points are at most sqrt(3) |z - z'| apart
         squares = readout.coefficients @ readout.kernel @ readout.coefficients.mT
-        return float(((1.0 if readout.gaussian else 3.0) * squares.trace().clamp_min(0.0)).sqrt() * readout.scale.abs().max())
+        return float(
+            ((1.0 if readout.gaussian else 3.0) * squares.trace().clamp_min(0.0)).sqrt() * readout.scale.abs().max()
+        )
     if not isinstance(readout, MeanReadout | FlattenReadout):
         raise ValueError(f"The norm of {type(readout).__name__} is not known.")
     layers = [one.weight for one in readout.perceptron if isinstance(one, nn.Linear)]
