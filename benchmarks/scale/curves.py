@@ -80,7 +80,7 @@ def curves() -> list[Curve]:
 
 
 def members(fits: pd.DataFrame) -> list[Curve]:
-    """Fits of one kind of network against their number, where rows of them are there."""
+    """Fits of one kind of network against their number, once rows of them are there."""
     panel, found = "Fits: processor seconds against members", []
     for (support, n), part in fits[fits["case"] == "members"].groupby(["support", "n_features"]):
         found.append(_curve(panel, f"{n:,} columns, {support} matrices", part, "n_members", "cpu_seconds"))
