@@ -45,6 +45,8 @@ KERNEL, KERNEL_GRID, KERNEL_BYTES = 4e-11, 0.1, 60.0
 BASE_BYTES, DENSE_BYTES, ROW_BYTES, SIGNAL_BYTES, ENTRY_BYTES = 4e8, 80.0, 90.0, 48.0, 60.0
 """Memory of the libraries; per member and pair; per number in the rows; per number of a stack's signals and filter; per
 member and entry."""
+WINDOW_BYTES = 12.0
+"""Memory per number in a window of a table that is read piece by piece: as it is read, in order, and as batches."""
 MANY_KERNEL_ROWS = 3_000
 """Rows of a kernel machine above which there may be no room."""
 FEW_NUMBERS = 1_000_000
@@ -82,7 +84,30 @@ class Forecast:
     @property
     def sentence(self) -> str:
         """Say it."""
-        return f"The fit takes about {shown_seconds(self.seconds)} and {self.memory / 1e9:.2g} GB of memory."
+        return self.sentence_for(1)
+
+    def sentence_for(self, n_fits: int) -> str:
+        """Say it of as many fits of this size.
+
+        Parameters
+        ----------
+        n_fits : int
+            How many there are; the time is that of all of them, the memory that of one.
+
+        Returns
+        -------
+        str
+            One sentence.
+
+        Examples
+        --------
+        >>> Forecast(20.0, 1e9, sparse=False).sentence_for(6)
+        'The 6 fits take about 2 minutes, one after another, and 1 GB of memory.'
+        """
+        memory = f"{self.memory / 1e9:.2g} GB of memory."
+        if n_fits == 1:
+            return f"The fit takes about {shown_seconds(self.seconds)} and {memory}"
+        return f"The {n_fits} fits take about {shown_seconds(n_fits * self.seconds)}, one after another, and {memory}"
 
 
 def forecast(data: TrainingData, settings: Settings) -> Forecast:
@@ -91,7 +116,7 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
     Parameters
     ----------
     data : TrainingData
-        The prepared rows.
+        The prepared rows; of a table that is read piece by piece the passes are over.
     settings : Settings
         With the standard recipe; of the paper's only one network of full batches is counted.
 
@@ -105,7 +130,9 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
     kinds = kinds_of(data, settings)
     n_folds = settings.n_folds(n_rows) if settings.recipe == "standard" else 1
     roster = settings.members(n_folds, kinds) if settings.recipe == "standard" else []
-    own_rows = max(1, n_rows - n_rows // max(n_folds, 2))
+    windows = None if data.whole is None else data.whole.windows
+    n_learned = n_rows if windows is None else windows.mean_rows  # in an epoch
+    own_rows = max(1, n_learned - n_learned // max(n_folds, 2))
     batch = min(settings.batch_size, own_rows, max(SMALLEST_BATCH, own_rows // FEWEST_BATCHES))
     n_steps = settings.n_epochs * max(FEWEST_BATCHES, own_rows // batch)
     n_members = max(1, len(roster))
@@ -129,6 +156,8 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
         seconds += KERNEL * (n_folds * float(own_rows) ** 3 + float(n_rows) ** 3) + KERNEL_GRID * n_folds
     memory = BASE_BYTES + ROW_BYTES * rows.X.size + SIGNAL_BYTES * STACKED * batch * n * settings.widest
     memory += n_members * (ENTRY_BYTES * entries if data.sparse else DENSE_BYTES * float(n) ** 2)
+    if windows is not None:
+        memory += WINDOW_BYTES * n_learned * n
     if kernel:
         memory += KERNEL_BYTES * float(n_rows) ** 2
     return Forecast(seconds * machine_factor(), memory, data.sparse, n_edges)
