@@ -35,6 +35,7 @@ from precisionnet.outputs import whole_folder
 from precisionnet.parameters import settings_of
 from precisionnet.tables_out import write_table
 from precisionnet.types import TaskName
+from precisionnet.workers import count_for
 
 MODEL_FOLDER, PREDICTIONS, REPORT, FIGURES = "model", "predictions.csv", "report.html", "figures"
 MOST_COLUMNS, MOST_ROWS = 150, 20_000
@@ -134,10 +135,10 @@ def fit_and_write(
         only = folds is None and own_test
         n_folds = 0 if only else N_FOLDS if folds is None else folds.n_folds
         _say_how_long(data, task, parameters, 1 + n_folds)
+        side_by_side = n_folds > 0 and count_for(None) > 1  # the bar then counts fits: epochs are the workers' own
         with epochs(settings.n_epochs, only=only) as bar:
-            result = measure(
-                data, task, parameters, seed=seed, folds=folds, callbacks=[bar.advance], on_fit=bar.count_fits
-            )
+            watched = [] if side_by_side else [bar.advance]
+            result = measure(data, task, parameters, seed=seed, folds=folds, callbacks=watched, on_fit=bar.count_fits)
         result.notes.extend([bar.note] if bar.note else [])
         result.model.save(folder / MODEL_FOLDER)
         write_table(tested_rows(result, data), folder / PREDICTIONS)
