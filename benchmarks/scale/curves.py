@@ -50,7 +50,7 @@ def curves() -> list[Curve]:
     large = pd.read_csv(SCALE / "dense.csv")
     seconds, memory = "Fits: processor seconds against columns", "Peak memory in GB against columns"
     sparse = fits[fits["case"].isin(["columns", "planted"])]
-    dense = fits[(fits["support"] == "dense") & fits["case"].isin(["dense", "error"])]
+    dense = fits[fits["case"] == "dense"]
     lasso = fits[fits["peer"] == "LassoCV"]
     found = [
         _curve(seconds, "sparse support", sparse, "n_features", "cpu_seconds"),
