@@ -31,6 +31,7 @@ from precisionnet.kinds import TRIED_FROM
 from precisionnet.memory import free_memory
 from precisionnet.parameters import Settings
 from precisionnet.precision.rows import DENSE_MOST, rounded_up
+from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray
 
 STEP, SIGNAL, PAIR, PAIR_ROW, ENTRY_ROW, DEEP = 5e-5, 8e-8, 9e-9, 1.6e-10, 3.6e-9, 2.2
@@ -250,10 +251,11 @@ def machine_factor() -> float:
     """Return how much slower than the reference one core of this machine multiplies matrices."""
     a = np.ones((512, 512), dtype=np.float32)
     times = []
-    for _ in range(10):  # the quickest one: what else the machine does is not counted
-        started = time.perf_counter()
-        a @ a
-        times.append(time.perf_counter() - started)
+    with limited_threads(1, wait=False):  # members compute on one, however many the machine has
+        for _ in range(10):  # the quickest one: what else the machine does is not counted
+            started = time.perf_counter()
+            a @ a
+            times.append(time.perf_counter() - started)
     return min(times) / REFERENCE_SECONDS
 
 
