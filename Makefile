@@ -137,11 +137,17 @@ bench-report: $(READY)
 	$(PIP) -e '.[browser]'
 	$(BIN)/python -m benchmarks.report.run
 
-# The solver from rows up to 100,000 columns: seconds, memory, proved gap; about an hour on two quiet cores. Then fits of
-# up to 20,000 columns and to parquet files of up to a million rows, and workers of a cluster; about half an hour each.
+# The solver from rows up to 100,000 columns: seconds, memory, proved gap; about an hour on two quiet cores. The dense one
+# at 10,000 columns on one core and two, and small problems beside the code of commit BEFORE; about half an hour. Then fits
+# of up to 20,000 columns and to parquet files of up to a million rows, and workers of a cluster; about half an hour each.
 # A filter beside PyTorch Geometric's on graphs of up to 20,000 nodes.
+BEFORE ?= b779f4b
 bench-scale: $(READY)
 	$(BIN)/python -m benchmarks.scale.solver
+	$(BIN)/python -m benchmarks.scale.dense --names large_rule --repeats 7
+	earlier=$$(mktemp -d) && git worktree add --quiet --detach "$$earlier" $(BEFORE) && \
+	  { $(BIN)/python -m benchmarks.precision.before --before "$$earlier"; done=$$?; \
+	    git worktree remove --force "$$earlier"; exit $$done; }
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale.fit
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale.rows
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale.workers

@@ -179,6 +179,8 @@ def test_the_catalogue_goes_from_50_to_100_000_variables_and_is_listed_with_ever
     assert max(case.n for case in cases) == 100_000
     lines = list(listed(False, ["from_rows", "sparse_rule"], 20_000))
     assert [line.split()[0] for line in lines[:3]] == ["sparse_rule", "from_rows_blocks", "from_rows_band"]
+    (line, *_) = listed(False, ["from_rows_blocks"], 50_000, 15_000)
+    assert line.split() == ["from_rows_blocks", "N", "=", "20,000"]
     assert "20,000" in lines[1]
     assert "100,000" not in "".join(lines)
     assert {line[:20].strip() for line in lines[-len(SOLVERS) :]} == set(SOLVERS)

@@ -6,9 +6,12 @@ import re
 from pathlib import Path
 
 import pandas as pd
-from benchmarks.scale import curves
+import pytest
+from benchmarks.scale import curves, fit
 
 ROOT = Path(__file__).parents[1]
+FORECAST_FROM = 10.0
+"""Seconds from which on docs/large.md claims that an estimate is right within a factor of two."""
 
 
 def test_curves_are_drawn_from_the_committed_rows():
@@ -32,6 +35,44 @@ def test_fits_against_columns_are_the_committed_rows():
         (row,) = rows[(rows["case"] == case) & (rows["n_features"] == int(columns.replace(",", "")))].itertuples()
         assert (float(scale), int(edges.replace(",", ""))) == (row.l1_scale, row.n_edges)
         assert (seconds, memory) == (f"{row.cpu_seconds:.0f}", f"{row.peak_gb:.2f} GB")
+
+
+@pytest.mark.parametrize(("name", "taken"), [("fit", "seconds"), ("rows", "cpu_seconds")])
+def test_forecasts_are_within_a_factor_of_two(name, taken):
+    """Two workers of ``rows`` share what the estimate says of one, so that their processor seconds are held to it."""
+    rows = pd.read_csv(ROOT / "results" / "scale" / f"{name}.csv")
+    rows = rows[rows["forecast_seconds"].notna()]
+    memory = rows["peak_gb"] / rows["forecast_gb"]
+    assert memory.between(0.5, 2.0).all(), rows[~memory.between(0.5, 2.0)]
+    long = rows[rows["forecast_seconds"] >= FORECAST_FROM]
+    time = long[taken] / long["forecast_seconds"]
+    assert time.between(0.5, 2.0).all(), long[~time.between(0.5, 2.0)]
+
+
+def test_a_row_of_the_same_case_is_replaced_and_others_stay(tmp_path, monkeypatch):
+    """The process that fits is left out: what it prints is given."""
+    monkeypatch.setattr(fit, "OUT", tmp_path / "fit.csv")
+    said = {"support": "dense", "n_features": 300, "cpu_seconds": 1.0}
+
+    def ran(command, **_):
+        n_members = int(command[-1]) if "members" in command else ""
+        seconds = 2.0 if (tmp_path / "again").exists() else 1.0
+        row = said | {"n_members": n_members, "seconds": seconds}
+        return type("Done", (), {"stdout": f"noise\n{fit.json.dumps([row])}\n"})
+
+    monkeypatch.setattr(fit.subprocess, "run", ran)
+    for numbers in ((8,), (4,)):
+        fit.measure("members", 300, *numbers)
+    fit.measure("dense", 300)
+    (tmp_path / "again").touch()
+    fit.measure("members", 300, 8)
+    rows = pd.read_csv(tmp_path / "fit.csv")
+    assert tuple(rows.columns) == fit.FIELDS
+    assert rows["case"].tolist() == ["dense", "members", "members"]
+    assert rows["n_members"].tolist()[1:] == [4, 8]
+    assert rows["seconds"].tolist() == [1.0, 1.0, 2.0]
+    (curve,) = curves.members(rows)
+    assert (curve.x, curve.y) == ([4, 8], [1.0, 1.0])
 
 
 def test_the_solver_from_rows_is_the_committed_rows():
@@ -68,6 +109,9 @@ def test_fits_against_rows_are_the_committed_rows():
         workers = "" if how == "passes" else f" + 2 x {row.peak_worker_gb:.2f}"
         assert shown[2] == f"{row.peak_gb:.2f}{workers} GB"
         assert shown[3] == f"{row.mae_test:.4f}"
+    stream = rows[(rows["how"] == "stream") & (rows["n_rows"] == 1_000_000)].iloc[0]
+    decision = (ROOT / "docs" / "decisions" / "0021-rows-without-end.md").read_text(encoding="utf-8")
+    assert f"a million rows of 50 columns in {stream.cpu_seconds:.0f} processor seconds" in decision
 
 
 def test_the_dense_solver_is_the_committed_rows():

@@ -181,3 +181,16 @@ def test_one_fit_can_be_followed(task):
     assert len({file for file, _, _ in touched}) <= FILES
     assert len(touched) <= FUNCTIONS
     assert any(name == "MemberStack.epoch" for _, _, name in touched)  # it has watched
+
+
+def test_the_decision_quotes_what_was_counted():
+    """Counted on ABIDE's rows by ``benchmarks.train.touched``; run it again where the decision is to be brought up to date."""
+    root = Path(__file__).parents[1]
+    with (root / "results" / "fit_size.csv").open(encoding="utf-8", newline="") as lines:
+        counts = {row["file"]: int(row["functions"]) for row in csv.DictReader(lines)}
+    total = counts.pop("all")
+    assert sum(counts.values()) == total
+    text = " ".join((root / "docs" / "decisions" / "0010-middle-floor.md").read_text(encoding="utf-8").split())
+    assert f"{total} in {len(counts)} files on ABIDE's rows" in text
+    solver = [count for file, count in counts.items() if file.startswith("precision/")]
+    assert f"The solver's share is {sum(solver)} in {len(solver)} files" in text

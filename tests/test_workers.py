@@ -12,14 +12,18 @@ import time
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from joblib.parallel import ThreadingBackend
 
 from precisionnet import PNNRegressor
+from precisionnet.datasets import Dataset
 from precisionnet.errors import InputError
+from precisionnet.evaluation import measure, people_folds
 from precisionnet.evidence import compare_graphs
 from precisionnet.workers import WorkerLostError, as_they_come, count_for, in_workers, on_scheduler
 from tests.calls import deadly, noted, place
+from tests.runner.cheap import wait_for_children, wait_until_gone
 
 
 def numbers(n: int) -> list[tuple[int]]:
@@ -35,6 +39,48 @@ def test_results_are_in_order_and_workers_start_none_of_their_own():
     with joblib.parallel_config(n_jobs=2):
         assert count_for(None) == 2
         assert {one[2] for one in in_workers(place, numbers(3), None, shared=(0.0,))} == {1}
+
+
+def initialized() -> None:
+    os.environ["INITIALIZED"] = "yes"
+
+
+def test_workers_are_used_again():
+    first, second = ({one[1] for one in in_workers(place, numbers(8), 2, shared=(0.0,))} for _ in range(2))
+    assert len(first | second) <= 2
+
+
+@pytest.mark.slow
+def test_a_users_initializer_is_kept():
+    with joblib.parallel_config(backend="loky", initializer=initialized):
+        assert in_workers(os.getenv, [("INITIALIZED",)] * 4, 2) == ["yes"] * 4
+    assert in_workers(os.getenv, [("INITIALIZED",)] * 4, 2) == [None] * 4
+
+
+FIT = """
+import numpy as np
+from precisionnet import PNNRegressor
+X = np.random.default_rng(0).normal(size=(200, 6))
+model = PNNRegressor(max_epochs=100_000, n_jobs=2, callbacks=[lambda row: print("epoch", flush=True)])
+model.fit(X, X[:, 0])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at_work", [True, False], ids=["at work", "starting"])
+def test_workers_of_a_fit_end_with_a_killed_parent(tmp_path, at_work):
+    process = subprocess.Popen([sys.executable, "-c", FIT], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        children = wait_for_children(process.pid)
+        if at_work:
+            assert process.stdout.readline() == "epoch\n"
+        process.kill()
+        process.wait()
+        wait_until_gone(children)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def test_as_they_come_where_the_backend_has_no_generator():
@@ -108,6 +154,68 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster, tmp_path):
     assert len(killed) == 1
     assert sorted(found) == [i * i for i in range(8)]
     assert sum(line.startswith("begin") for line in diary.read_text().splitlines()) > 8
+
+
+def kill_one_at_work(cluster, killed: list[int]) -> None:
+    """Kill the first worker that is seen with a call in hand."""
+    deadline = time.monotonic() + 60
+    while not killed and time.monotonic() < deadline:
+        for nanny in cluster.workers.values():
+            found = cluster.scheduler.workers.get(nanny.worker_address)
+            if found is not None and any("precisionnet-" in str(task.key) for task in list(found.processing)):
+                killed.append(nanny.process.pid)
+                os.kill(nanny.process.pid, signal.SIGKILL)
+                return
+        time.sleep(0.002)
+
+
+def numbers_with_one_killed(cluster, compute):
+    """Return what is computed on a cluster that loses a worker once it is told so, and how many it lost."""
+    killed: list[int] = []
+    killer = threading.Thread(target=kill_one_at_work, args=(cluster, killed))
+    with on_scheduler(cluster.scheduler_address):
+        found = compute(killer.start)
+    killer.join()
+    return found, len(killed)
+
+
+@pytest.mark.slow
+def test_a_permutation_test_with_a_worker_killed_is_the_same_to_the_last_bit(cluster):
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(200, 20)), np.repeat(["a", "b"], 100)
+
+    def compared(kill):
+        kill()
+        return compare_graphs(X, labels, n_permutations=299, random_state=0)
+
+    expected = compared(lambda: None)
+    found, n_killed = numbers_with_one_killed(cluster, compared)
+    assert n_killed == 1
+    for name in ("tests", "edges", "nodes"):
+        assert getattr(found, name).equals(getattr(expected, name))
+
+
+@pytest.mark.slow
+def test_folds_of_a_fit_with_a_worker_killed_are_the_same_to_the_last_bit(cluster):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(90, 6)), columns=list("abcdef"))
+    data = Dataset(X, (X["a"] + 0.1 * rng.normal(size=90)).rename("y"))
+    folds, few, counted = people_folds(data, "regression", 3), {"max_epochs": 2, "n_members": 4}, []
+    expected = measure(data, "regression", few, folds=folds)
+
+    def measured(kill):
+        def on_fit(done, total):
+            counted.append((done, total))
+            if done == 1:  # the fit to all rows is over, the folds begin
+                kill()
+
+        return measure(data, "regression", few, folds=folds, on_fit=on_fit)
+
+    found, n_killed = numbers_with_one_killed(cluster, measured)
+    assert n_killed == 1
+    assert counted == [(done, 4) for done in range(5)]
+    assert (found.predictions["joint"].predicted == expected.predictions["joint"].predicted).all()
+    assert found.scores.equals(expected.scores)
 
 
 @pytest.mark.slow

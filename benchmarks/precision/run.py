@@ -1,7 +1,7 @@
 """Run the benchmark: every problem with every solver, rows written as they come, then the table and the plot.
 
-python -m benchmarks.precision.run [--only NAME] [--solver NAME] [--largest N] [--limit SECONDS] [--out FOLDER]
-                                   [--list] [--quick]
+python -m benchmarks.precision.run [--only NAME] [--solver NAME] [--smallest N] [--largest N] [--limit SECONDS]
+                                   [--out FOLDER] [--list] [--quick]
 """
 
 from __future__ import annotations
@@ -37,42 +37,46 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="say which problems and solvers there are, and stop")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="problems whose name contains NAME")
     parser.add_argument("--solver", action="append", default=[], choices=SOLVERS, metavar="NAME", help="this one alone")
+    parser.add_argument("--smallest", type=int, default=0, metavar="N", help="leave smaller problems out")
     parser.add_argument("--largest", type=int, default=10**9, metavar="N", help="leave larger problems out")
-    parser.add_argument("--limit", type=float, default=900.0, metavar="SECONDS", help="most time for a peer")
+    parser.add_argument("--limit", type=float, default=900.0, metavar="SECONDS", help="most time for a solver")
     parser.add_argument("--out", type=Path, default=ROOT / "results", metavar="FOLDER")
     arguments = parser.parse_args()
     if arguments.list:
-        print("\n".join(listed(arguments.quick, arguments.only, arguments.largest)))
+        print("\n".join(listed(arguments.quick, arguments.only, arguments.largest, arguments.smallest)))
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # so that the workers are ended, too
     solvers = arguments.solver or list(SOLVERS)
-    for row in measured(arguments.quick, arguments.only, arguments.largest, arguments.limit, solvers):
+    sizes = arguments.largest, arguments.limit, solvers, arguments.smallest
+    for row in measured(arguments.quick, arguments.only, *sizes):
         merge(arguments.out / "precision_bench.csv", [row])
         print(progress(row), flush=True)
     print(table.write(arguments.out))
     plot.write(arguments.out)
 
 
-def is_wanted(name: str, n: int, only: list[str], largest: int) -> bool:
+def is_wanted(name: str, n: int, only: list[str], largest: int, smallest: int = 0) -> bool:
     """Whether a problem is among those that were asked for."""
-    return n <= largest and (not only or any(part in name for part in only))
+    return smallest <= n <= largest and (not only or any(part in name for part in only))
 
 
-def listed(quick: bool, only: list[str], largest: int) -> Iterator[str]:
+def listed(quick: bool, only: list[str], largest: int, smallest: int = 0) -> Iterator[str]:
     """A line per problem and per solver, with the reason of one that cannot run here."""
     sizes: dict[str, list[str]] = {}
     for case in catalogue(quick):
-        if is_wanted(case.name, case.n, only, largest):
+        if is_wanted(case.name, case.n, only, largest, smallest):
             sizes.setdefault(case.name, []).append(f"{case.n:,}")
     yield from (f"{name:<20} N = {'; '.join(found)}" for name, found in sizes.items())
     yield from (f"{name:<20} {solver.available() or 'runs here'}" for name, solver in SOLVERS.items())
 
 
-def measured(quick: bool, only: list[str], largest: int, limit: float, solvers: list[str]) -> Iterator[Row]:
+def measured(
+    quick: bool, only: list[str], largest: int, limit: float, solvers: list[str], smallest: int = 0
+) -> Iterator[Row]:
     """Row after row, problem by problem."""
 
     def wanted(name: str, n: int) -> bool:
-        return is_wanted(name, n, only, largest)
+        return is_wanted(name, n, only, largest, smallest)
 
     with ExitStack() as cleanup:
         workers = {name: Worker(name) for name in SOLVERS if name in solvers}

@@ -1,9 +1,10 @@
-"""What size costs, drawn from the committed rows: seconds and memory against columns and rows, with slopes and peers.
+"""What size costs, drawn from the committed rows, with slopes and peers: against columns, rows, members and workers.
 
     python -m benchmarks.scale.curves          results/scale/curves.svg and curves.md, from the csv files alone
 
 Peers are those of ``benchmarks.precision`` (time to a proved relative gap of 1e-6), scikit-learn's ``LassoCV``, and
-PyTorch Geometric's ``TAGConv`` once results/scale/pyg.csv is there.
+PyTorch Geometric's ``TAGConv`` once results/scale/pyg.csv is there. The dense solver at 10,000 columns is that of
+results/scale/dense.csv on one thread.
 """
 
 from __future__ import annotations
@@ -46,9 +47,10 @@ def curves() -> list[Curve]:
     rows = pd.read_csv(SCALE / "rows.csv")
     solver = pd.read_csv(SCALE / "solver.csv")
     bench = pd.read_csv(RESULTS / "precision_bench.csv")
+    large = pd.read_csv(SCALE / "dense.csv")
     seconds, memory = "Fits: processor seconds against columns", "Peak memory in GB against columns"
     sparse = fits[fits["case"].isin(["columns", "planted"])]
-    dense = fits[(fits["support"] == "dense") & fits["case"].isin(["dense", "error"])]
+    dense = fits[fits["case"] == "dense"]
     lasso = fits[fits["peer"] == "LassoCV"]
     found = [
         _curve(seconds, "sparse support", sparse, "n_features", "cpu_seconds"),
@@ -58,7 +60,9 @@ def curves() -> list[Curve]:
         _curve(memory, "fit, all pairs", dense, "n_features", "peak_gb"),
     ]
     solving = "Graphical lasso to a proved gap of 1e-6: seconds against columns"
-    one = bench[bench["problem"].isin(["sparse_rule", "large_rule"]) & (bench["status"] == "certified")]
+    one = bench[(bench["problem"] == "sparse_rule") & (bench["status"] == "certified")]
+    large = large[(large["problem"] == "large_rule") & (large["threads"] == "1")].assign(solver="precisionnet")
+    one = pd.concat([one[~((one["solver"] == "precisionnet") & one["n"].isin(large["n"]))], large])
     found += [_curve(solving, name, one[one["solver"] == name], "n", "seconds") for name in ("precisionnet", *PEERS)]
     for truth, part in solver.groupby("truth"):
         found.append(_curve(solving, f"from rows, {truth} (processor)", part, "n_features", "cpu_seconds"))
@@ -68,9 +72,27 @@ def curves() -> list[Curve]:
     found.append(_curve(against_rows, "50 columns, 3 epochs", passes, "n_rows", "cpu_seconds"))
     stream = rows[rows["how"] == "stream"]
     found.append(_curve(against_rows, "50 columns, 50 epochs", stream, "n_rows", "cpu_seconds"))
+    found += members(fits)
+    found.append(_workers(pd.read_csv(SCALE / "workers.csv")))
     if (SCALE / "pyg.csv").exists():
         found += filters(pd.read_csv(SCALE / "pyg.csv"))
     return [curve for curve in found if curve.x]
+
+
+def members(fits: pd.DataFrame) -> list[Curve]:
+    """Fits of one kind of network against their number, once rows of them are there."""
+    panel, found = "Fits: processor seconds against members", []
+    for (support, n), part in fits[fits["case"] == "members"].groupby(["support", "n_features"]):
+        found.append(_curve(panel, f"{n:,} columns, {support} matrices", part, "n_members", "cpu_seconds"))
+    return found
+
+
+def _workers(rows: pd.DataFrame) -> Curve:
+    """A permutation test against the workers of a cluster; the row of a killed worker is no point of it."""
+    whole = rows[rows["case"].str.fullmatch(r"\d+ workers")]
+    whole = whole.assign(n_workers=whole["case"].str.split().str[0].astype(int))
+    panel = "compare_graphs on a cluster: seconds against workers"
+    return _curve(panel, "1,000 permutations, 68 columns", whole, "n_workers", "seconds")
 
 
 def filters(rows: pd.DataFrame) -> list[Curve]:
@@ -93,7 +115,10 @@ def draw(found: list[Curve], path: Path) -> None:
     panels = list(dict.fromkeys(curve.panel for curve in found))
     n_lines = -(-len(panels) // 2)
     figure = Figure(figsize=(11.0, 4.2 * n_lines), layout="constrained")
-    for axes, panel in zip(figure.subplots(n_lines, 2).flat, panels, strict=True):
+    places = list(figure.subplots(n_lines, 2, squeeze=False).flat)
+    for axes in places[len(panels) :]:
+        axes.set_axis_off()
+    for axes, panel in zip(places, panels, strict=False):
         for number, curve in enumerate(one for one in found if one.panel == panel):
             slope = "" if np.isnan(curve.slope) else f" (slope {curve.slope:.2f})"
             style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], "markersize": 5}

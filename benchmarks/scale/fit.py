@@ -1,7 +1,8 @@
-"""Wide fits: seconds, peak memory and error against the number of columns, and sparse against dense products.
+"""Fits: seconds, peak memory and error against the number of columns and of members; sparse against dense products.
 
     python -m benchmarks.scale.fit                        # all, each in a process of its own
     python -m benchmarks.scale.fit defaults 2000           # one: case and columns
+    python -m benchmarks.scale.fit members 2000 8          # one: case, columns and members
 
 Cases:
 
@@ -9,12 +10,15 @@ Cases:
 ``dense``     the same with matrices of all pairs.
 ``planted``   500 rows, the target a sum of 20 columns and noise; 500 other rows judge, beside scikit-learn's LassoCV.
 ``columns``   500 rows, 1,000 to 10,000 columns at a fixed number of edges per node; with ``planted`` the slope of time.
+``members``   networks of kind "both": 300 columns with matrices of all pairs, 2,000 on a sparse support.
 ``predict``   a matrix of 5,000 nodes with 1 % edges: rows per second on it, sparse against dense.
 ``error``     the same table with both supports: drawn ones, and ABIDE where PRECISIONNET_DATA is set.
 
 Columns come in chains of ten, each 0.6 of the one before and 0.8 noise. Every case runs in a process of its own whose
-peak memory the operating system tells. Rows go to results/scale/fit.csv; ``load`` is the machine's one-minute average
-before the fit: above zero, others worked, and ``seconds`` are too many; ``cpu_seconds`` count this process alone.
+peak memory the operating system tells; kernels are compiled before, once a machine. Rows go to results/scale/fit.csv
+and replace earlier ones of the same case; a cell is empty where a row is older than its column. ``load`` is the
+machine's one-minute average before the fit: above zero, others worked, and ``seconds`` are too many; ``cpu_seconds``
+count this process alone. ``forecast_seconds`` and ``forecast_gb`` are what ``forecast`` said before.
 """
 
 from __future__ import annotations
@@ -35,23 +39,27 @@ import numpy as np
 OUT = Path(__file__).parents[2] / "results" / "scale" / "fit.csv"
 N_PLANTED = 20
 L1_SCALE = 1.5
-CASES = (
+CASES: tuple[tuple[Any, ...], ...] = (
     ("defaults", 2000),
+    ("dense", 200),
+    ("dense", 400),
     ("dense", 1000),
     ("columns", 1000),
     ("columns", 2000),
     ("columns", 5000),
     ("columns", 10000),
     ("planted", 20000),
+    *(("members", n, n_members) for n in (300, 2000) for n_members in (4, 8, 16)),
     ("predict", 5000),
     ("error", 300),
     ("error", 600),
     ("error", 0),
 )
-"""Case and columns; ``error 0`` is ABIDE."""
+"""Case, columns and, of one, members; ``error 0`` is ABIDE."""
 FIELDS = (
     "case", "support", "n_rows", "n_features", "l1_scale", "seconds", "cpu_seconds", "peak_gb", "n_edges", "error",
-    "peer", "peer_error", "peer_seconds", "planted", "found", "difference", "kinds", "load",
+    "peer", "peer_error", "peer_seconds", "planted", "found", "difference", "kinds", "load", "n_members",
+    "forecast_seconds", "forecast_gb", "recipe_version",
 )  # fmt: skip
 
 
@@ -71,13 +79,19 @@ def table(n_rows: int, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, n
 def fit(X: np.ndarray, y: np.ndarray, **parameters: Any) -> tuple[Any, dict[str, Any]]:
     """The fit that is measured."""
     from precisionnet import PNNRegressor
+    from precisionnet.versions import RECIPE_VERSION
 
     row: dict[str, Any] = {"n_rows": len(X), "n_features": X.shape[1], "load": round(os.getloadavg()[0], 1)}
+    model = PNNRegressor(random_state=0, **parameters)
+    coming = model.forecast(X, y)
     started, used = time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # more columns than rows
-        model = PNNRegressor(random_state=0, **parameters).fit(X, y)
+        model.fit(X, y)
     row |= {
+        "forecast_seconds": round(coming.seconds, 1),
+        "forecast_gb": round(coming.memory / 1e9, 2),
+        "recipe_version": RECIPE_VERSION,
         "seconds": round(time.perf_counter() - started, 1),
         "cpu_seconds": round(time.process_time() - used, 1),
         "peak_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9, 2),
@@ -124,6 +138,26 @@ def planted(n: int) -> list[dict[str, Any]]:
         peer = make_pipeline(StandardScaler(), LassoCV(random_state=0)).fit(X[:500], y[:500])
     row |= {"peer": "LassoCV", "peer_seconds": round(time.perf_counter() - started, 1)}
     return [row | {"peer_error": round(float(np.abs(peer.predict(X[500:]) - y[500:]).mean()), 4)}]
+
+
+def members(n: int, n_members: int) -> list[dict[str, Any]]:
+    """One kind of network, so many of them."""
+    X, y, _ = table(300, n)
+    shape = {"support": "dense"} if n <= 500 else {"support": "sparse", "l1_scale": L1_SCALE}
+    return [fit(X, y, n_members=n_members, readout="both", **shape)[1] | {"n_members": n_members}]
+
+
+def warm() -> None:
+    """Compile what the cases use: that of the solvers, and of both supports; it is kept on disk."""
+    from benchmarks.precision.solvers import SOLVERS
+    from precisionnet import PNNRegressor
+
+    SOLVERS["precisionnet"].warm_up()
+    X, y, _ = table(60, 120)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # more columns than rows
+        for support in ("dense", "sparse"):
+            PNNRegressor(support=support, max_epochs=2, random_state=0).fit(X, y).predict(X)
 
 
 def predict(n: int) -> list[dict[str, Any]]:
@@ -181,20 +215,19 @@ def error(n: int) -> list[dict[str, Any]]:
     return rows
 
 
-def measure(case: str, n: int) -> None:
+def measure(case: str, *numbers: int) -> None:
     """Run one case in a process of its own and record its rows."""
-    command = [sys.executable, "-m", "benchmarks.scale.fit", "--run", case, str(n)]
+    command = [sys.executable, "-m", "benchmarks.scale.fit", "--run", case, *map(str, numbers)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     new = [{"case": case} | row for row in json.loads(done.stdout.splitlines()[-1])]
     print(*new, sep="\n", flush=True)
     rows: list[dict[str, Any]] = []
     if OUT.exists():
         with OUT.open(encoding="utf-8", newline="") as lines:
-            known = {(row["case"], str(row["n_features"])) for row in new}
-            rows = [old for old in csv.DictReader(lines) if (old["case"], old["n_features"]) not in known]
+            known = {_key(row) for row in new}
+            rows = [old for old in csv.DictReader(lines) if _key(old) not in known]
     rows += new
-    names = list(dict.fromkeys(name for name, _ in CASES))
-    rows.sort(key=lambda row: (names.index(row["case"]), int(row["n_features"]), row["support"]))
+    rows.sort(key=lambda row: (*_key(row), row["support"]))
     OUT.parent.mkdir(parents=True, exist_ok=True)
     with OUT.open("w", encoding="utf-8", newline="") as lines:
         writer = csv.DictWriter(lines, FIELDS, lineterminator="\n")
@@ -203,6 +236,12 @@ def measure(case: str, n: int) -> None:
     slope = cost_slope([row for row in rows if row["case"] in ("columns", "planted")])
     if slope is not None:
         print(f"processor seconds grow with the number of columns to the power {slope:.2f}")
+
+
+def _key(row: dict[str, Any]) -> tuple[int, int, int]:
+    """Rows with the same one are of the same case."""
+    names = list(dict.fromkeys(name for name, *_ in CASES))
+    return names.index(row["case"]), int(row["n_features"]), int(row.get("n_members") or 0)
 
 
 def cost_slope(rows: list[dict[str, Any]]) -> float | None:
@@ -216,15 +255,15 @@ def cost_slope(rows: list[dict[str, Any]]) -> float | None:
 def main(arguments: list[str]) -> None:
     """All cases, one of them, or the process of one."""
     if arguments[:1] == ["--run"]:
-        run = {function.__name__: function for function in (defaults, dense, columns, planted, predict, error)}
-        print(json.dumps(run[arguments[1]](int(arguments[2]))))
-    elif arguments:
-        measure(arguments[0], int(arguments[1]))
+        run = {function.__name__: function for function in (defaults, dense, columns, planted, members, predict, error)}
+        print(json.dumps(run[arguments[1]](*map(int, arguments[2:]))))
+    elif arguments == ["--warm"]:
+        warm()
     else:
-        for case, n in CASES:
-            if case == "error" and not n and not os.environ.get("PRECISIONNET_DATA"):
-                continue
-            measure(case, n)
+        subprocess.run([sys.executable, "-m", "benchmarks.scale.fit", "--warm"], check=True)
+        for case, *numbers in [(arguments[0], *map(int, arguments[1:]))] if arguments else CASES:
+            if (case, *numbers) != ("error", 0) or os.environ.get("PRECISIONNET_DATA"):
+                measure(case, *numbers)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,10 @@ shows what the passes over the table take.
     python -m benchmarks.scale.rows stream 1000000 50   # one, with 50 epochs
 
 The table is drawn by one process and fitted by another, whose peak memory and that of its workers the operating system
-measures (see ``benchmarks.scale.solver``). A row per case goes to results/scale/rows.csv; ``load`` is the machine's
-one-minute average before the fit: above zero, others worked, and ``seconds`` are too many.
+measures (see ``benchmarks.scale.solver``). A row per case goes to results/scale/rows.csv and replaces an earlier one
+of the same case; a cell is empty where a row is older than its column. ``load`` is the machine's one-minute average
+before the fit: above zero, others worked, and ``seconds`` are too many. ``forecast_seconds`` and ``forecast_gb`` are
+what was said before, of one worker and without the passes; of ``passes`` they would say nothing.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ CASES = (
 """How, rows and epochs; 50 is the default."""
 FIELDS = (
     "how", "n_rows", "n_features", "max_epochs", "seconds", "cpu_seconds", "peak_gb", "peak_worker_gb", "mae_test",
-    "mae_noise", "oob_mae", "coverage_95", "best_epoch", "kinds", "n_jobs", "n_processors", "load",
+    "mae_noise", "oob_mae", "coverage_95", "best_epoch", "kinds", "n_jobs", "n_processors", "load", "forecast_seconds",
+    "forecast_gb", "recipe_version",
 )  # fmt: skip
 NOISE = 0.5
 
@@ -77,15 +80,19 @@ def write(path: Path, n_rows: int) -> None:
 def fit(path: Path, how: str, max_epochs: int, n_jobs: int) -> dict[str, Any]:
     """The one that is measured."""
     from precisionnet import PNNRegressor
+    from precisionnet.versions import RECIPE_VERSION
 
     load = os.getloadavg()[0]
     few = {"n_members": 2} if how == "passes" else {"n_jobs": n_jobs}
     model = PNNRegressor(max_epochs=max_epochs, random_state=0, **few)
+    coming: list[Any] = []
     started = time.perf_counter()
     if how != "memory":
-        model.fit_table(path, target="y")
+        model.fit_table(path, target="y", on_forecast=coming.append)
     else:
         table = pd.read_parquet(path)
+        coming.append(model.forecast(table.drop(columns="y"), table["y"]))
+        started = time.perf_counter()
         model.fit(table.drop(columns="y"), table["y"])
     seconds = time.perf_counter() - started
     get_reusable_executor().shutdown(wait=True)  # the system counts a child's memory when it has ended
@@ -111,6 +118,9 @@ def fit(path: Path, how: str, max_epochs: int, n_jobs: int) -> dict[str, Any]:
         "n_jobs": model.n_jobs or 1,
         "n_processors": os.cpu_count(),
         "load": round(load, 1),
+        "forecast_seconds": "" if how == "passes" else round(coming[0].seconds, 1),
+        "forecast_gb": "" if how == "passes" else round(coming[0].memory / 1e9, 3),
+        "recipe_version": RECIPE_VERSION,
     }
 
 

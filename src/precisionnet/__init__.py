@@ -9,10 +9,10 @@ Names are imported when they are first used: ``import precisionnet`` and ``preci
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from precisionnet._version import __version__
+from precisionnet.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from precisionnet.estimators import (
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     )
     from precisionnet.parameters import PUBLISHED_VNN
 
-_HOME = {
-    "PUBLISHED_VNN": "precisionnet.parameters",
-    "GraphicalLasso": "precisionnet.estimators",
-    "GraphicalLassoCV": "precisionnet.estimators",
-    "PNNClassifier": "precisionnet.estimators",
-    "PNNRegressor": "precisionnet.estimators",
-    "load": "precisionnet.estimators",
-    "sparsity_curve": "precisionnet.estimators",
-    "stability_curve": "precisionnet.estimators",
+_HOMES = {
+    "PUBLISHED_VNN": "parameters",
+    "GraphicalLasso": "estimators",
+    "GraphicalLassoCV": "estimators",
+    "PNNClassifier": "estimators",
+    "PNNRegressor": "estimators",
+    "load": "estimators",
+    "sparsity_curve": "estimators",
+    "stability_curve": "estimators",
 }
 
 __all__ = [
@@ -49,12 +49,4 @@ __all__ = [
     "stability_curve",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -22,6 +22,7 @@ from precisionnet.errors import did_you_mean, shown
 RECIPES = ("standard", "paper")
 LEARNED = ("joint", "naive")
 FROM_GLASSO = ("joint", "naive", "glasso")
+"""Methods that start at the graphical lasso of the training rows."""
 THRESHOLDS = ("hard", "soft")
 _SAME: Any = object()
 

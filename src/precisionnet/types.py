@@ -1,4 +1,4 @@
-"""Names for the few types that cross layers."""
+"""Names for the few types that cross layers, and one number that does."""
 
 from __future__ import annotations
 
@@ -24,3 +24,6 @@ ReadoutName = Literal["mlp", "mean"]
 
 TaskName = Literal["regression", "classification"]
 """What the target is."""
+
+LEVEL = 0.95
+"""Coverage of every confidence interval."""

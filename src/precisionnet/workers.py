@@ -23,12 +23,14 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from numbers import Integral
 from typing import Any, TypeVar
 from uuid import uuid4
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from joblib.parallel import LokyBackend, get_active_backend
 
 from precisionnet.errors import InputError, PrecisionNetError, PrecisionNetWarning
 from precisionnet.threads import limited_threads
@@ -37,6 +39,8 @@ TIMEOUT = 5.0
 """Seconds a dask scheduler is given to answer."""
 AT_ONCE = 4
 """Calls per worker that are handed out together where results cannot be had as they come."""
+LOOK_EVERY = 0.25
+"""Seconds between two checks of a worker process whether its parent is still alive."""
 
 Returned = TypeVar("Returned")
 Call = tuple[Any, ...]
@@ -284,7 +288,7 @@ def in_workers(
         found = dict(cluster.results(function, waiting, shared))
         return [found[place] for place in range(len(waiting))]
     with limited_threads(1):
-        return list(Parallel(n_jobs=n_jobs, **_options(by_file))(_work(function, calls, shared)))
+        return list(Parallel(n_jobs=n_jobs, **_options(n_jobs, by_file=by_file))(_work(function, calls, shared)))
 
 
 def as_they_come(
@@ -296,7 +300,7 @@ def as_they_come(
         yield from (result for _, result in cluster.results(function, list(calls), shared))
         return
     try:
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", **_options(n_jobs))
     except ValueError:  # a backend that cannot, such as joblib's for dask: some at a time
         waiting = iter(calls)
         while some := list(islice(waiting, AT_ONCE * count_for(n_jobs))):
@@ -305,8 +309,59 @@ def as_they_come(
     yield from parallel(_work(function, calls, shared))
 
 
-def _options(by_file: bool) -> dict[str, Any]:
-    return {} if by_file else {"max_nbytes": None}
+def _options(n_jobs: int | None, *, by_file: bool = True) -> dict[str, Any]:
+    """Return what joblib is told: joblib's own processes (loky) end with this one, however it ends.
+
+    Whoever names an initializer in ``joblib.parallel_config`` keeps it, and with it workers as joblib has them.
+    """
+    options: dict[str, Any] = {} if by_file else {"max_nbytes": None}
+    backend, _ = get_active_backend()
+    own = isinstance(backend, LokyBackend) and "initializer" not in backend.backend_kwargs
+    if own and effective_n_jobs(n_jobs) > 1:
+        options |= {"initializer": end_with_parent(), "initargs": (os.getpid(),)}
+    return options
+
+
+@cache  # one object: workers with the same initializer are used again by the next calls
+def end_with_parent(*, ignore_ctrl_c: bool = False) -> Callable[[int], None]:
+    """Return the initializer of a worker process: it ends the process when its parent ends, also by a kill.
+
+    It is called with the parent's process id, which the parent passes on: a worker that asked only after its imports
+    could be orphaned by then and would not notice. The function is defined in here so that cloudpickle sends its code
+    rather than its name. So it runs before this package and torch are imported, which takes seconds.
+
+    Parameters
+    ----------
+    ignore_ctrl_c : bool, default=False
+        Whether the process leaves Ctrl-C to its parent.
+
+    Returns
+    -------
+    callable
+        Called with the parent's process id.
+    """
+    every = LOOK_EVERY
+
+    def settle_in(parent: int) -> None:
+        import os
+        import signal
+        import sys
+        import threading
+        import time
+
+        if ignore_ctrl_c:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if sys.platform == "win32":
+            return  # there the id of the parent does not change when it ends
+
+        def watch() -> None:
+            while os.getppid() == parent:
+                time.sleep(every)
+            os._exit(1)
+
+        threading.Thread(target=watch, daemon=True).start()
+
+    return settle_in
 
 
 def _work(function: Callable[..., Returned], calls: Iterable[Call], shared: Call) -> Iterator[Any]:

@@ -9,6 +9,7 @@ import pytest
 
 from precisionnet import load
 from precisionnet.cli import progress
+from precisionnet.estimators import windows
 
 QUICK = ("--target", "age", "--id", "who", "--n-members", "4", "--max-epochs", "9")
 
@@ -39,6 +40,27 @@ def test_the_first_one_ends_the_training_and_what_was_learned_is_kept(precisionn
     assert said in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert load(tmp_path / "out" / "model").n_iter_ == 4
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_of_a_table_in_pieces_what_was_learned_is_kept_too(
+    precisionnet, gaussian, tmp_path, monkeypatch, pressed, capfd
+):
+    """A window in every epoch; those that were left over are no reason to lose the model."""
+    monkeypatch.setattr(windows, "WINDOW_ROWS", 40)
+    table = tmp_path / "rows.parquet"
+    gaussian.X.assign(age=gaussian.y).to_parquet(table)
+    quick = ("--target", "age", "--n-members", "4", "--max-epochs", "9", "--out", tmp_path / "out")
+    pressed[2] = 1
+    done = precisionnet("fit", table, "--stream", *quick)
+    assert done.code == 0, done.err
+    assert "The training ends soon, and what was learned is kept" in capfd.readouterr().err
+    assert "Ctrl-C ended the training after epoch 3 of 9" in done.sentence
+    assert load(tmp_path / "out" / "model").n_iter_ == 3
+    pressed[2] = 2
+    done = precisionnet("fit", table, "--stream", *quick[:-1], tmp_path / "none")
+    assert done.code == 130
+    assert "Stopped; nothing was written" in done.sentence
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize(("epoch", "times"), [(3, 2), (9, 1)])

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from precisionnet.cli import fit as fit_command
+
 TINY = ("--max-epochs", 1, "--n-members", 2)
 
 
@@ -83,3 +85,21 @@ def test_what_cannot_be_tested_so_is_refused_in_a_sentence(precisionnet, table, 
     assert done.code == 2
     assert sentence in done.sentence
     assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [((), "The fit takes about"), (("--folds", 3), "The 4 fits take about"), (("--hold-out", "site"), "The 5 fits")],
+)
+def test_an_estimate_is_of_all_fits(precisionnet, sites, tmp_path, monkeypatch, options, said):
+    monkeypatch.setattr(fit_command, "WORTH_FORECASTING", 0)
+    monkeypatch.setattr(fit_command, "PATIENCE", 0.0)
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fit_command, "measure", stop)
+    fit = ("fit", sites, "--target", "age", "--id", "who", "--drop", "day", "--out", tmp_path / "o", *options)
+    done = precisionnet(*fit)
+    assert done.sentence.count(said) == 1
+    assert ("one after another" in done.sentence) == bool(options)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from precisionnet import inputs, load
+from precisionnet.cli import fit as fit_command
 from precisionnet.cli import fit_stream
 from precisionnet.datasets.row_source import open_rows
 from precisionnet.estimators import windows
@@ -65,6 +66,19 @@ def test_a_folder_is_fitted_and_predicted_piece_by_piece(precisionnet, folder, r
         assert done.code == 2
         assert "has no rows" in done.sentence
         assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("window_rows", [100, 1000])
+def test_time_and_memory_are_said_before_the_training(precisionnet, folder, tmp_path, monkeypatch, window_rows):
+    """Of a table in windows, and of one that is fitted as a whole."""
+    monkeypatch.setattr(windows, "WINDOW_ROWS", window_rows)
+    monkeypatch.setattr(fit_command, "PATIENCE", 0.0)
+    out = tmp_path / "out"
+    options = ("--target", "y", "--person", "who", "--max-epochs", 1, "--n-members", 4, "--out", out)
+    done = precisionnet("fit", folder, *options)
+    assert done.code == 0, done.err
+    assert done.sentence.count("The fit takes about") == 1
+    assert "GB of memory" in done.sentence
 
 
 @pytest.mark.parametrize(

@@ -445,6 +445,9 @@ TAMPERED = {
     "a seed that is none": field("parameters", "random_state", to=-1),
     "no network flag": field("own_network", to=None),
     "a missing part": lambda d, t: d.pop("settings"),
+    "a setting less": lambda d, t: d["settings"].pop("support"),
+    "no word on its support": lambda d, t: d["parameters"].pop("support"),
+    "no word on an encoder": lambda d, t: d.pop("encoder"),
     "a network too few": tensor("member_matrices", lambda v: v[:7]),
     "no network at all": tensor("member_matrices", lambda v: v[:0]),
     "fewer members": field("settings", "n_members", to=7),
@@ -729,7 +732,13 @@ def test_a_summary_of_a_damaged_file_is_refused(folder, where):
 
 def test_a_summary_of_a_contradictory_file_is_refused(folder):
     path = folder / FILE_NAME
-    for name, value in (("best_epoch", 10**6), ("n_rows", {}), ("column_names", ["a"]), ("estimator", "Oracle")):
+    for name, value in (
+        ("best_epoch", 10**6),
+        ("n_rows", {}),
+        ("column_names", ["a"]),
+        ("estimator", "Oracle"),
+        ("encoder", 3),
+    ):
         document, tensors = unpacked(path.read_bytes())
         path.write_bytes(packed(document | {name: value}, tensors))
         with pytest.raises(ModelFileError, match="contradicts itself"):

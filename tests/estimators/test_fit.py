@@ -6,19 +6,24 @@ import inspect
 import os
 import subprocess
 import sys
+import time
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from threadpoolctl import threadpool_limits
 
 from precisionnet import PNNClassifier, PNNRegressor
 from precisionnet.errors import FitDivergedError, InputError, PrecisionNetWarning
+from precisionnet.estimators import forecast
 from precisionnet.estimators.checks import MIN_ROWS, group_codes
 from precisionnet.estimators.rows import canonical, split_validation
 from precisionnet.linalg import extreme_eigenvalues
 from precisionnet.parameters import PARAMETERS, settled
+from precisionnet.threads import blas_threads
 from tests.recipes import QUICK, both_recipes, of_method
 
 RUNNING = ("network", "callbacks", "warm_start", "n_jobs", "verbose", "random_state")
@@ -404,6 +409,16 @@ def test_the_objective_does_not_depend_on_what_predicts(gaussian):
 @both_recipes
 def test_a_vnn_has_no_coupling(gaussian, quick):
     assert (PNNRegressor(**of_method("vnn", quick)).fit(gaussian.X, gaussian.y).history_["coupling_term"] == 0).all()
+
+
+def test_a_forecast_judges_the_machine_by_one_core(monkeypatch):
+    """A product on all of them would promise what no member can keep."""
+    counted: list[int] = []
+    clock = SimpleNamespace(perf_counter=lambda: counted.append(blas_threads()) or time.perf_counter())
+    monkeypatch.setattr(forecast, "time", clock)
+    with threadpool_limits(2):
+        assert forecast.machine_factor() > 0
+    assert set(counted) == {1}
 
 
 @pytest.mark.slow

@@ -51,6 +51,30 @@ def test_a_table_of_fewer_than_two_windows_is_fitted_as_fit_does(table):
     assert ours.target_name_ == "y"
 
 
+def test_an_estimate_comes_before_the_training(table, tmp_path):
+    """Epochs of twice as many rows take twice as many steps; a small table has the estimate of ``fit``."""
+    few = table[:399]
+    said = []
+    model = PNNRegressor(**FEW | {"max_epochs": 1})
+    model.fit_table([few], "y", columns=list("abcd"), window_rows=200, on_forecast=said.append)
+    usual = model.forecast(few[list("abcd")], few["y"])
+    assert (said[0].memory, said[0].sparse) == (usual.memory, usual.sparse)
+
+    class Stop(Exception):
+        pass
+
+    def stop(coming):
+        said.append(coming)
+        raise Stop
+
+    large = pd.concat([table] * 12)
+    for rows in (1000, 4000):
+        with pytest.raises(Stop):
+            PNNRegressor().fit_table([large], "y", columns=list("abcd"), window_rows=rows, on_forecast=stop)
+    assert said[2].seconds > 2.0 * said[1].seconds
+    assert said[2].memory > said[1].memory
+
+
 def test_moments_are_those_of_all_rows(table, streamed):
     X = table[list("abcd")].to_numpy()
     np.testing.assert_allclose(streamed.fitted.scaler.mean, X.mean(axis=0), rtol=1e-13)

@@ -93,6 +93,22 @@ def test_workers_do_not_change_a_bit_of_several_kinds(gaussian, backend):
     np.testing.assert_array_equal(alone.predict(gaussian.X), spread.predict(gaussian.X))
 
 
+@pytest.mark.slow
+def test_workers_do_not_change_a_bit_of_the_default_ensemble():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 5))
+    y = np.sin(2.0 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=150)
+    alone, spread = (PNNRegressor(max_epochs=8, random_state=0, n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 2))
+    assert "kernel" in alone.kind_weights_
+    assert alone.kind_weights_ == spread.kind_weights_
+    assert alone.history_.equals(spread.history_)
+    np.testing.assert_array_equal(alone.oob_prediction_, spread.oob_prediction_)
+    np.testing.assert_array_equal(alone.predict(X), spread.predict(X))
+    for one, other in zip(alone.fitted.networks, spread.fitted.networks, strict=True):
+        for value, same in zip(one.state_dict().values(), other.state_dict().values(), strict=True):
+            assert value.equal(same)
+
+
 @both_recipes
 def test_a_warm_start_goes_on_from_the_fit_before(gaussian, quick):
     model = PNNRegressor(**quick, warm_start=True).fit(gaussian.X, gaussian.y)

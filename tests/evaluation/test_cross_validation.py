@@ -10,11 +10,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from precisionnet.datasets import Dataset
-from precisionnet.evaluation import baselines, group_folds, measure, people_folds, time_folds
+from precisionnet.evaluation import baselines, cross_validation, group_folds, measure, people_folds, time_folds
 from precisionnet.evaluation.baselines import fit_baseline, tuned_baseline
 from precisionnet.evaluation.cross_validation import FEW_TEST_ROWS
 from precisionnet.evaluation.methods import LINEAR, METHODS, TRIVIAL
 from precisionnet.evaluation.protocol import FitData
+from tests.calls import last_first
 from tests.cheap import cheap_baselines
 
 __all__ = ["cheap_baselines"]
@@ -102,6 +103,27 @@ def test_where_no_network_left_a_row_out_models_are_fitted_anew(parameters):
     assert counted == [(done, 6) for done in range(1, 7)]
     assert np.isfinite(result.predictions["joint"].predicted).all()
     assert len(result.y) == 60
+
+
+@pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_folds_side_by_side_are_the_same_to_the_last_bit(task, processes, monkeypatch):
+    """With callbacks they stay here, as one may end a training."""
+    data, counted, rows = table(task), [], []
+    folds, side_by_side = people_folds(data, task, 3), TINY
+    here = measure(data, task, TINY, folds=folds)
+    if processes:
+        side_by_side = TINY | {"n_jobs": 2}
+    else:
+        monkeypatch.setattr(cross_validation, "as_they_come", last_first)
+        monkeypatch.setattr(cross_validation, "count_for", lambda n_jobs: 2)
+    there = measure(data, task, side_by_side, folds=folds, on_fit=lambda *counts: counted.append(counts))
+    assert counted == [(done, 4) for done in range(5)]
+    watched = measure(data, task, side_by_side, folds=folds, callbacks=[lambda row: bool(rows.append(row))])
+    assert len(rows) == 4
+    for found in (there, watched):
+        pd.testing.assert_frame_equal(found.scores, here.scores, check_exact=True)
+        np.testing.assert_array_equal(found.predictions["joint"].predicted, here.predictions["joint"].predicted)
 
 
 def test_the_baselines_have_not_learned_from_the_rows_that_they_predict():

@@ -15,8 +15,10 @@ from sklearn.preprocessing import StandardScaler
 from precisionnet import PNNRegressor
 from precisionnet.errors import InputError
 from precisionnet.gap import GapModel
+from precisionnet.gap import model as gap_model
 from precisionnet.gap.outer_folds import outer_folds
 from precisionnet.preprocessing import ComBat, CovariateRegression
+from tests.calls import last_first
 from tests.gap.conftest import people
 
 
@@ -33,6 +35,29 @@ def test_each_row_is_predicted_by_the_fit_that_left_it_out(drawn, ridge, fitted)
         expected = clone(ridge).fit(X[~out], age[~out]).predict(X[out])
         np.testing.assert_allclose(fitted.oof_prediction_[out], expected)
     np.testing.assert_allclose(fitted.oof_gap_, fitted.oof_prediction_ - age)
+
+
+@pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_folds_side_by_side_are_the_same_to_the_last_bit(drawn, processes, monkeypatch):
+    """Sites and people find their way to the workers, too; a regressor with callbacks stays here."""
+    if not processes:
+        monkeypatch.setattr(gap_model, "as_they_come", last_first)
+    X, age, site, counted = drawn.X, drawn.age, drawn.site, []
+    pipeline = make_pipeline(ComBat(), StandardScaler(), Ridge(10.0))
+    here, there = (
+        GapModel(pipeline, n_jobs=n_jobs, on_fit=lambda *done: counted.append(done), random_state=0).fit(
+            X, age, site=site
+        )
+        for n_jobs in (None, 2)
+    )
+    assert counted == [(done, 5) for done in range(6)] * 2
+    for name in ("oof_prediction_", "oof_corrected_gap_", "fold_"):
+        np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
+    np.testing.assert_array_equal(there.gap(X, age, site=site), here.gap(X, age, site=site))
+    rows = []
+    network = PNNRegressor(max_epochs=1, n_members=2, callbacks=[rows.append], random_state=0)
+    GapModel(network, n_folds=2, n_jobs=2, random_state=0).fit(X, age)
+    assert len(rows) == 2
 
 
 def test_the_bias_is_gone_on_rows_that_took_no_part(drawn, ridge, fitted):

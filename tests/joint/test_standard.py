@@ -15,12 +15,14 @@ from precisionnet.estimators.targets import HUBER, LOSSES, NumberTarget
 from precisionnet.joint import standard
 from precisionnet.joint.matrices import MATRICES
 from precisionnet.joint.member_stack import MemberStack
-from precisionnet.joint.problem import start_of
+from precisionnet.joint.problem import TensorRows, start_of
+from precisionnet.joint.pruning import Pruned
 from precisionnet.joint.standard import STACKED, stacks_of
 from precisionnet.joint.trainer import Trainer
 from precisionnet.linalg import extreme_eigenvalues
 from precisionnet.precision import graphical_lasso_terms
 from precisionnet.threads import limited_threads
+from tests.devices import META, OneDevice
 from tests.joint.conftest import mean_squared_error, to_the_end
 from tests.joint.members import (
     N_MEMBERS,
@@ -405,3 +407,20 @@ def test_the_loss_weighs_its_rows(loss, value):
     assert float(target.task_loss(output, y, weight)) == pytest.approx(value)
     several = target.task_loss(torch.stack([output, 0 * output]), y.expand(2, 3), weight.expand(2, 3))
     assert several.tolist() == pytest.approx([value, 0.0])
+
+
+@pytest.mark.parametrize(("method", "sparse"), [("joint", False), ("joint", True), ("glasso", False), ("naive", False)])
+def test_an_epoch_stays_on_its_device(method, sparse):
+    """The meta device holds no numbers: what the epoch reads for its history is zero, and its scores mean nothing."""
+    here = ensemble_problem()
+    members, plan = members_of(here), replace(PLAN, sparse=sparse)
+    there = replace(here, rows=TensorRows(*(part.to(META) for part in (here.rows.x, here.rows.y, here.rows.weight))))
+    kind = Pruned if sparse else MATRICES[method]
+    with OneDevice(zeros=True):
+        stack = MemberStack(there, kind, members, plan, start_of(method, there.graph))
+        for epoch in (1, 2):
+            stack.epoch(there, None, plan, epoch)
+        stack.epoch(there, there.rows, plan, 3)
+    assert {tensor.device for tensor in (stack.matrices.matrix, *stack.network.state_dict().values())} == {META}
+    moments = [moment for adam in (stack._adam, stack.matrices.adam) for moment in adam.first]
+    assert {moment.device for moment in moments} == {META}

@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -97,12 +98,32 @@ def timeless(rows: list[Row]) -> list[Row]:
     return [{key: value for key, value in row.items() if key not in ("seconds", "finished")} for row in rows]
 
 
-def wait_until_gone(pids: set[int], seconds: float = 30.0) -> None:
-    for _ in range(int(seconds / 0.05)):
-        if not any(alive(pid) for pid in pids):
-            return
+GONE = 5.0
+"""Seconds after which no worker may outlive a run that was killed or stopped."""
+
+
+def wait_until_gone(pids: set[int], seconds: float = GONE) -> None:
+    deadline = time.monotonic() + seconds
+    while any(alive(pid) for pid in pids):
+        assert time.monotonic() < deadline, f"still at work: {[pid for pid in pids if alive(pid)]}"
         time.sleep(0.05)
-    raise AssertionError(f"still at work: {[pid for pid in pids if alive(pid)]}")
+
+
+def wait_for_children(parent: int) -> set[int]:
+    """Ids of the worker processes, as soon as there are two."""
+    deadline = time.monotonic() + 30.0
+    while time.monotonic() < deadline:
+        found = set()
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                pid, ppid = int(path.parent.name), int(path.read_text().rsplit(")", 1)[1].split()[1])
+                command = (path.parent / "cmdline").read_bytes()
+                if ppid == parent and b"popen_loky" in command:
+                    found.add(pid)
+        if len(found) >= 2:
+            return found
+        time.sleep(0.01)
+    raise AssertionError("no worker was started")
 
 
 def alive(pid: int) -> bool:

@@ -9,14 +9,13 @@ import sys
 import time
 from collections import Counter
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import pytest
 
 from precisionnet.runner.progress import status
 from precisionnet.runner.run import run_experiment
 from precisionnet.runner.store import read_folder
-from tests.runner.cheap import METHODS, ROOT, Cheap, cheap_experiment, timeless, wait_until_gone
+from tests.runner.cheap import METHODS, ROOT, Cheap, cheap_experiment, timeless, wait_for_children, wait_until_gone
 
 pytestmark = pytest.mark.slow
 REPEATS = 2
@@ -82,22 +81,6 @@ def test_workers_that_are_still_starting_end_with_a_killed_run(tmp_path):
         process.wait()
     wait_until_gone(children)
     assert not diary.exists()  # no job had begun
-
-
-def wait_for_children(parent: int) -> set[int]:
-    """Ids of the worker processes, as soon as there are two."""
-    for _ in range(3000):
-        found = set()
-        for path in Path("/proc").glob("[0-9]*/stat"):
-            with suppress(OSError):
-                pid, ppid = int(path.parent.name), int(path.read_text().rsplit(")", 1)[1].split()[1])
-                command = (path.parent / "cmdline").read_bytes()
-                if ppid == parent and b"popen_loky" in command:
-                    found.add(pid)
-        if len(found) >= 2:
-            return found
-        time.sleep(0.01)
-    raise AssertionError("no worker was started")
 
 
 @pytest.mark.parametrize("times", [1, 3])

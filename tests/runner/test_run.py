@@ -16,7 +16,7 @@ from precisionnet.runner.jobs import Job, seconds_left
 from precisionnet.runner.run import Event, run_experiment
 from precisionnet.runner.store import read_folder
 from precisionnet.runner.worker import one_thread
-from tests.runner.cheap import METHODS, Cheap, cheap_experiment, timeless, wait_until_gone
+from tests.runner.cheap import GONE, METHODS, Cheap, cheap_experiment, timeless, wait_until_gone
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_workers_memory_and_a_folder_give_the_same_rows(tmp_path, two_cores):
     pids = {int(line.split()[2]) for line in diary.read_text().splitlines()}
     assert os.getpid() not in pids
     assert 1 <= len(pids) <= 2
-    wait_until_gone(pids)  # workers end soon after the run
+    wait_until_gone(pids, pool.IDLE + GONE)  # workers end soon after the run
     assert {row["threads"] for row in spread} == {1}
     stored = read_folder(tmp_path / "r")
     assert sorted(timeless(stored.rows), key=str) == sorted(timeless(spread), key=str)

@@ -336,6 +336,16 @@ def test_more_repeats_go_on_with_what_is_there(folder):
     pd.testing.assert_frame_equal(written, longer.splits.astype(str), check_names=False)
 
 
+def test_ids_of_splits_are_no_formulas_for_a_spreadsheet(tmp_path):
+    ids = pd.Index(["=HYPERLINK(1)", "-3", "plain", "@a"], name="=id")
+    splits = pd.DataFrame({"0": ["train"] * 4}, index=ids)
+    for _ in range(2):  # the second run finds its own
+        with Store(tmp_path, cheap_experiment(splits=splits)):
+            pass
+        written = (tmp_path / "splits.csv").read_text().splitlines()
+        assert written == ["'=id,0", "'=HYPERLINK(1),train", "-3,train", "plain,train", "'@a,train"]
+
+
 def test_more_repeats_of_other_splits_are_refused(folder):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     splits = pd.DataFrame({str(repeat): ["train", "test", "train"] for repeat in range(4)}, index=["a", "b", "ü"])

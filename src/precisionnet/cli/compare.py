@@ -16,8 +16,6 @@ from precisionnet.errors import InputError, OutputError, PrecisionNetError
 from precisionnet.types import TaskName
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from precisionnet.datasets import Dataset
     from precisionnet.datasets.checks import Finding
     from precisionnet.report.experiment_page import ExperimentPage
@@ -125,7 +123,6 @@ def run_write_print(
     from precisionnet.report.experiment_page import write_results
     from precisionnet.runner.run import run_experiment
 
-    experiment = replace(experiment, splits=_safe_splits(experiment.splits))
     try:
         with fits() as on_event:
             run_experiment(experiment, out, jobs=jobs, scheduler=scheduler, on_event=on_event)
@@ -139,16 +136,6 @@ def run_write_print(
         raise OutputError(f"All fits are kept, but not their page. {error} The same command then draws it.") from error
     _print_page(page, out, told)
     return page
-
-
-def _safe_splits(splits: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Make the ids of ``splits.csv`` safe for spreadsheets."""
-    if splits is None:
-        return None
-    from precisionnet.tables_out import spreadsheet_safe
-
-    ids = spreadsheet_safe(splits.index.to_frame(index=False, name=str(splits.index.name or "id")))
-    return splits.set_index(ids.set_index(ids.columns[0]).index)
 
 
 def _print_page(page: ExperimentPage, out: Path, told: Sequence[str]) -> None:

@@ -25,16 +25,17 @@ from precisionnet.datasets import Dataset, make_gaussian_regression
 from precisionnet.datasets.checks import Finding, check_dataset
 from precisionnet.datasets.table_files import find
 from precisionnet.errors import PrecisionNetError, printable, shown
-from precisionnet.estimators.forecast import PATIENCE
+from precisionnet.estimators.forecast import PATIENCE, Forecast
 from precisionnet.estimators.model_file import is_model_folder
 from precisionnet.evaluation import Folds, Measured, group_folds, measure, people_folds, time_folds
-from precisionnet.evaluation.folds import people_of
+from precisionnet.evaluation.folds import N_FOLDS, people_of
 from precisionnet.evaluation.methods import label
 from precisionnet.evaluation.protocol import target_of
 from precisionnet.outputs import whole_folder
 from precisionnet.parameters import settings_of
 from precisionnet.tables_out import write_table
 from precisionnet.types import TaskName
+from precisionnet.workers import count_for
 
 MODEL_FOLDER, PREDICTIONS, REPORT, FIGURES = "model", "predictions.csv", "report.html", "figures"
 MOST_COLUMNS, MOST_ROWS = 150, 20_000
@@ -129,14 +130,15 @@ def fit_and_write(
     """Train and write the output folder, whole or not at all; ``explain`` is the command that goes on from there."""
     settings = settings_of(parameters, task, name_of=option_name)
     with whole_folder(out, is_ours=is_fit_output) as folder:
-        _say_how_long(data, task, parameters)
         # Networks that have left out every row are their own test; any other needs more fits.
         own_test = settings.recipe == "standard" and settings.n_members > 1 and not settings.validation_fraction
         only = folds is None and own_test
+        n_folds = 0 if only else N_FOLDS if folds is None else folds.n_folds
+        _say_how_long(data, task, parameters, 1 + n_folds)
+        side_by_side = n_folds > 0 and count_for(None) > 1  # the bar then counts fits: epochs are the workers' own
         with epochs(settings.n_epochs, only=only) as bar:
-            result = measure(
-                data, task, parameters, seed=seed, folds=folds, callbacks=[bar.advance], on_fit=bar.count_fits
-            )
+            watched = [] if side_by_side else [bar.advance]
+            result = measure(data, task, parameters, seed=seed, folds=folds, callbacks=watched, on_fit=bar.count_fits)
         result.notes.extend([bar.note] if bar.note else [])
         result.model.save(folder / MODEL_FOLDER)
         write_table(tested_rows(result, data), folder / PREDICTIONS)
@@ -173,8 +175,8 @@ def write_page(
         write_figures(page.figures, folder / FIGURES)
 
 
-def _say_how_long(data: Dataset, task: TaskName, parameters: dict[str, Any]) -> None:
-    """Print an estimate of time and memory where the fit is long; what is wrong with the table the fit will tell."""
+def _say_how_long(data: Dataset, task: TaskName, parameters: dict[str, Any], n_fits: int) -> None:
+    """Print an estimate of time and memory where the fits are long; what is wrong with the table they will tell."""
     if data.X.size < WORTH_FORECASTING:
         return
     from precisionnet import PNNClassifier, PNNRegressor
@@ -184,8 +186,13 @@ def _say_how_long(data: Dataset, task: TaskName, parameters: dict[str, Any]) -> 
         coming = kind(**parameters).forecast(data.X, target_of(data), groups=data.groups)
     except PrecisionNetError:
         return
-    if coming.seconds >= PATIENCE:
-        console.note(coming.sentence)
+    say_if_long(coming, n_fits)
+
+
+def say_if_long(coming: Forecast, n_fits: int = 1) -> None:
+    """Print an estimate where it is worth saying: of a fit, or of several of the same size."""
+    if n_fits * coming.seconds >= PATIENCE:
+        console.note(coming.sentence_for(n_fits))
 
 
 def is_fit_output(folder: Path) -> bool:

@@ -19,6 +19,7 @@ from precisionnet.cli.fit import (
     explain_command,
     is_fit_output,
     print_result,
+    say_if_long,
     tested_rows,
     write_page,
 )
@@ -74,7 +75,8 @@ def run_fit_stream(asked: StreamRequest) -> None:
                 model = (PNNRegressor if task == "regression" else PNNClassifier)(
                     **parameters, random_state=asked.seed, callbacks=[bar.advance]
                 )
-                model.fit_table(asked.table, target, columns=columns, groups=person).set_params(callbacks=None)
+                model.fit_table(asked.table, target, columns=columns, groups=person, on_forecast=say_if_long)
+                model.set_params(callbacks=None)
             told = [str(one.message) for one in caught if issubclass(one.category, PrecisionNetWarning)]
             data = _sampled_rows(rows, model)
             result = measure_sample(model, data, task, seed=asked.seed, warned=told)

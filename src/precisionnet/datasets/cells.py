@@ -94,7 +94,7 @@ def _stripped(column: pd.Series[Any]) -> pd.Series[Any]:
     return column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
 
 
-class Columns(NamedTuple):
+class ReadColumns(NamedTuple):
     """Columns of a table as they were understood."""
 
     values: pd.DataFrame
@@ -107,10 +107,10 @@ class Columns(NamedTuple):
 
 def read_columns(
     frame: pd.DataFrame, path: str, way: str = DROPPABLE, *, categories: Collection[str] | bool = False
-) -> Columns:
+) -> ReadColumns:
     """Read columns as numbers; ``categories`` are columns of labels, True: every column that holds text or dates."""
     if all(dtype == np.float64 for dtype in frame.dtypes) and not (frame.to_numpy() == MISSING_CODE).any():
-        return Columns(frame, [], [])  # a large table is not copied
+        return ReadColumns(frame, [], [])  # a large table is not copied
     values: dict[str, Any] = {}
     bad: dict[str, Numbers] = {}
     notes = list[str]()
@@ -131,7 +131,7 @@ def read_columns(
                 bad[name] = numbers
     if len(notes) > 3:
         notes = [*notes[:2], f"{len(notes) - 2} more columns of {path!r} were read in such a way."]
-    return Columns(pd.DataFrame(values, index=frame.index), notes, text_complaints(bad, frame, path, way))
+    return ReadColumns(pd.DataFrame(values, index=frame.index), notes, text_complaints(bad, frame, path, way))
 
 
 def to_labels(column: pd.Series[Any], path: str) -> tuple[pd.Series[Any], list[str]]:

@@ -5,8 +5,9 @@ Names are imported when they are first used: the graphical lasso needs no torch.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from precisionnet.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from precisionnet.estimators.classifier import PNNClassifier
@@ -18,17 +19,17 @@ if TYPE_CHECKING:
     from precisionnet.estimators.sparsity import SparsityCurve, sparsity_curve
     from precisionnet.estimators.stability import StabilityCurve, stability_curve
 
-_MODULES = {
-    "EdgeTensors": "precisionnet.estimators.interop",
-    "GraphicalLasso": "precisionnet.estimators.graphical_lasso",
-    "GraphicalLassoCV": "precisionnet.estimators.graphical_lasso_cv",
-    "PNNClassifier": "precisionnet.estimators.classifier",
-    "PNNRegressor": "precisionnet.estimators.regressor",
-    "SparsityCurve": "precisionnet.estimators.sparsity",
-    "StabilityCurve": "precisionnet.estimators.stability",
-    "load": "precisionnet.estimators.files",
-    "sparsity_curve": "precisionnet.estimators.sparsity",
-    "stability_curve": "precisionnet.estimators.stability",
+_HOMES = {
+    "EdgeTensors": "interop",
+    "GraphicalLasso": "graphical_lasso",
+    "GraphicalLassoCV": "graphical_lasso_cv",
+    "PNNClassifier": "classifier",
+    "PNNRegressor": "regressor",
+    "SparsityCurve": "sparsity",
+    "StabilityCurve": "stability",
+    "load": "files",
+    "sparsity_curve": "sparsity",
+    "stability_curve": "stability",
 }
 
 __all__ = [
@@ -44,12 +45,4 @@ __all__ = [
     "stability_curve",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(importlib.import_module(_MODULES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -26,7 +26,7 @@ from precisionnet.parameters import BY_NAME, PARAMETERS, Parameter, Settings, se
 from precisionnet.threads import limited_threads
 from precisionnet.types import TaskName
 
-Kind = TypeVar("Kind", bound=type)
+Estimator = TypeVar("Estimator", bound=type)
 
 
 class BasePNN(FittedAttributes, TableFits, BaseEstimator):  # type: ignore[misc]
@@ -376,7 +376,7 @@ random_state : int, RandomState instance or None, default=None
     Seed of the splits, the first weights, the order of rows and the noise."""
 
 
-def documented(kind: Kind) -> Kind:
+def documented(kind: Estimator) -> Estimator:
     """Put every parameter into the class's docstring, from the one table of them."""
     lines = "\n".join(_documentation(parameter) for parameter in PARAMETERS) + "\n" + RUNNING
     indented = "\n".join(f"    {line}" if line else line for line in lines.splitlines())

@@ -27,7 +27,7 @@ from precisionnet.estimators.model_file import (
     FILE_NAME,
     FORMAT,
     FORMAT_VERSION,
-    Part,
+    StoredArray,
     checked_document,
     content_hash,
     detail,
@@ -160,8 +160,10 @@ def unpacked(blob: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return checked_document(metadata, _parts(tensors)), tensors
 
 
-def _parts(tensors: dict[str, Tensor]) -> list[Part]:
-    return [Part(name, str(tensor.dtype), list(tensor.shape), _bytes(tensor)) for name, tensor in tensors.items()]
+def _parts(tensors: dict[str, Tensor]) -> list[StoredArray]:
+    return [
+        StoredArray(name, str(tensor.dtype), list(tensor.shape), _bytes(tensor)) for name, tensor in tensors.items()
+    ]
 
 
 def _bytes(tensor: Tensor) -> Any:

@@ -31,6 +31,7 @@ from precisionnet.kinds import TRIED_FROM
 from precisionnet.memory import free_memory
 from precisionnet.parameters import Settings
 from precisionnet.precision.rows import DENSE_MOST, rounded_up
+from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray
 
 STEP, SIGNAL, PAIR, PAIR_ROW, ENTRY_ROW, DEEP = 5e-5, 8e-8, 9e-9, 1.6e-10, 3.6e-9, 2.2
@@ -43,8 +44,10 @@ REFERENCE_SECONDS = 2.7e-3
 KERNEL, KERNEL_GRID, KERNEL_BYTES = 4e-11, 0.1, 60.0
 """A kernel machine: seconds per cube of its rows, seconds to choose its parameters, and bytes per pair of its rows."""
 BASE_BYTES, DENSE_BYTES, ROW_BYTES, SIGNAL_BYTES, ENTRY_BYTES = 4e8, 80.0, 90.0, 48.0, 60.0
-"""Bytes of memory: of the libraries; per member and pair of columns; per number in the rows; per number in the signals
-of a stack; per member and entry of a sparse matrix."""
+"""Bytes of memory: of the libraries; per member and pair of columns; per number in the rows; per number in the signals and
+filters of a stack; per member and entry of a sparse matrix."""
+WINDOW_BYTES = 12.0
+"""Bytes per number in a window of a table that is read piece by piece: as it is read, in order, and as batches."""
 MANY_KERNEL_ROWS = 3_000
 """With more rows than this, a kernel machine may need more memory than there is."""
 FEW_NUMBERS = 1_000_000
@@ -82,7 +85,30 @@ class Forecast:
     @property
     def sentence(self) -> str:
         """The time and the memory, in a sentence."""
-        return f"The fit takes about {shown_seconds(self.seconds)} and {self.memory / 1e9:.2g} GB of memory."
+        return self.sentence_for(1)
+
+    def sentence_for(self, n_fits: int) -> str:
+        """Say how long several fits of this size take.
+
+        Parameters
+        ----------
+        n_fits : int
+            How many there are; the time is that of all of them, the memory that of one.
+
+        Returns
+        -------
+        str
+            One sentence.
+
+        Examples
+        --------
+        >>> Forecast(20.0, 1e9, sparse=False).sentence_for(6)
+        'The 6 fits take about 2 minutes, one after another, and 1 GB of memory.'
+        """
+        memory = f"{self.memory / 1e9:.2g} GB of memory."
+        if n_fits == 1:
+            return f"The fit takes about {shown_seconds(self.seconds)} and {memory}"
+        return f"The {n_fits} fits take about {shown_seconds(n_fits * self.seconds)}, one after another, and {memory}"
 
 
 def forecast(data: TrainingData, settings: Settings) -> Forecast:
@@ -91,7 +117,7 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
     Parameters
     ----------
     data : TrainingData
-        The prepared rows.
+        The prepared rows; of a table that is read piece by piece the passes are over.
     settings : Settings
         Settings of the fit. With ``recipe="paper"`` one network with one batch per epoch is counted.
 
@@ -105,7 +131,9 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
     kinds = kinds_of(data, settings)
     n_folds = settings.n_folds(n_rows) if settings.recipe == "standard" else 1
     roster = settings.members(n_folds, kinds) if settings.recipe == "standard" else []
-    own_rows = max(1, n_rows - n_rows // max(n_folds, 2))
+    windows = None if data.whole is None else data.whole.windows
+    n_learned = n_rows if windows is None else windows.mean_rows  # in an epoch
+    own_rows = max(1, n_learned - n_learned // max(n_folds, 2))
     batch = min(settings.batch_size, own_rows, max(SMALLEST_BATCH, own_rows // FEWEST_BATCHES))
     n_steps = settings.n_epochs * max(FEWEST_BATCHES, own_rows // batch)
     n_members = max(1, len(roster))
@@ -129,6 +157,8 @@ def forecast(data: TrainingData, settings: Settings) -> Forecast:
         seconds += KERNEL * (n_folds * float(own_rows) ** 3 + float(n_rows) ** 3) + KERNEL_GRID * n_folds
     memory = BASE_BYTES + ROW_BYTES * rows.X.size + SIGNAL_BYTES * STACKED * batch * n * settings.widest
     memory += n_members * (ENTRY_BYTES * entries if data.sparse else DENSE_BYTES * float(n) ** 2)
+    if windows is not None:
+        memory += WINDOW_BYTES * n_learned * n
     if kernel:
         memory += KERNEL_BYTES * float(n_rows) ** 2
     return Forecast(seconds * machine_factor(), memory, data.sparse, n_edges)
@@ -221,10 +251,11 @@ def machine_factor() -> float:
     """Return how much slower than the reference one core of this machine multiplies matrices."""
     a = np.ones((512, 512), dtype=np.float32)
     times = []
-    for _ in range(10):  # the quickest one counts: the others were disturbed
-        started = time.perf_counter()
-        a @ a
-        times.append(time.perf_counter() - started)
+    with limited_threads(1, wait=False):  # members compute on one, however many the machine has
+        for _ in range(10):  # the quickest one: what else the machine does is not counted
+            started = time.perf_counter()
+            a @ a
+            times.append(time.perf_counter() - started)
     return min(times) / REFERENCE_SECONDS
 
 

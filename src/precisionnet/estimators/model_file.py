@@ -32,7 +32,7 @@ _METADATA = {"format", "format_version", "document", "sha256"}
 AGAIN = "it is damaged or was changed after it was written; copy the folder again, or fit and save the model again."
 
 
-class Part(NamedTuple):
+class StoredArray(NamedTuple):
     """One array of a model's file, as it is hashed."""
 
     name: str
@@ -81,11 +81,13 @@ def read_arrays(blob: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays: dict[str, Any] = load_arrays(blob)
     except (SafetensorError, KeyError, ValueError, RuntimeError, MemoryError, TypeError) as error:
         raise ModelFileError(f"holds no whole safetensors file: {AGAIN}") from error
-    parts = [Part(name, f"torch.{a.dtype}", list(a.shape), np.ascontiguousarray(a)) for name, a in arrays.items()]
+    parts = [
+        StoredArray(name, f"torch.{a.dtype}", list(a.shape), np.ascontiguousarray(a)) for name, a in arrays.items()
+    ]
     return checked_document(metadata, parts), arrays
 
 
-def checked_document(metadata: dict[str, Any], parts: Iterable[Part]) -> dict[str, Any]:
+def checked_document(metadata: dict[str, Any], parts: Iterable[StoredArray]) -> dict[str, Any]:
     """Return the document of a file's metadata, which matches its hash."""
     text = metadata.get("document")
     if set(metadata) != _METADATA or not isinstance(text, str) or metadata["sha256"] != content_hash(text, parts):
@@ -96,7 +98,7 @@ def checked_document(metadata: dict[str, Any], parts: Iterable[Part]) -> dict[st
     return document
 
 
-def content_hash(text: str, parts: Iterable[Part]) -> str:
+def content_hash(text: str, parts: Iterable[StoredArray]) -> str:
     """Return the sha256 of the document and of every array's name, dtype, shape and bytes."""
     ordered = sorted(parts, key=lambda part: part.name)
     shapes = [[part.name, part.dtype, part.shape] for part in ordered]

@@ -74,7 +74,7 @@ class _Reader:
     def __init__(self, document: Document, tensors: Tensors, kind: type[BasePNN], own_network: bool) -> None:
         self._document, self._tensors = document, CheckedTensors(tensors)
         self._task = kind._task
-        settings = _with_support(document["settings"])
+        settings = document["settings"]
         require(keys(settings) == set(SETTINGS), "the settings are not those of a model")
         self._settings = settings_of(settings, kind._task, own_network=own_network)
         _refuse_odd_device(self._settings.device)
@@ -214,8 +214,8 @@ class _Reader:
         return tuple(names)
 
     def _encoder(self) -> TableEncoder | None:
-        """Read what makes nodes of columns; models of earlier versions have none."""
-        said = self._document.get("encoder")
+        """Read what makes nodes of columns; None where the columns are the nodes."""
+        said = self._document["encoder"]
         if said is None:
             return None
         encoder = TableEncoder.from_document(said)
@@ -349,14 +349,8 @@ class OtherNetworkError(Exception):
     """The network that was given is not the one that the model was fitted with."""
 
 
-def _with_support(parameters: Any) -> Any:
-    """Models of earlier versions do not say where their matrix may differ from zero: everywhere."""
-    return {"support": "auto"} | parameters if isinstance(parameters, dict) else parameters
-
-
 def _parameters_in(kind: type[BasePNN], parameters: Any, own_network: bool) -> dict[str, Any]:
-    expected = set(kind._get_param_names()) - NOT_SAVED
-    parameters = _with_support(parameters)
+    expected = set(kind().get_params(deep=False)) - NOT_SAVED
     require(keys(parameters) == expected, "the parameters are not those of the estimator")
     settings_of(parameters, kind._task, own_network=own_network)
     _refuse_odd_device(parameters["device"])

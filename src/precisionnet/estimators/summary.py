@@ -158,7 +158,7 @@ def _summary(document: dict[str, Any], arrays: dict[str, Any]) -> ModelSummary:
 
 def _blocks(document: dict[str, Any], n_nodes: int) -> ColumnBlocks:
     """Return the columns under the nodes; where there is no encoder, each column is a node."""
-    if (encoder := document.get("encoder")) is not None:
+    if (encoder := document["encoder"]) is not None:
         columns = read_columns(encoder)
         names, of_node = node_columns(columns)
         signed = signed_columns(columns)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from precisionnet.errors import InputError, refuse_all
 from precisionnet.estimators.checks import Rows
 from precisionnet.estimators.fitted import Fitted
-from precisionnet.estimators.forecast import refuse_no_room
+from precisionnet.estimators.forecast import Forecast, forecast, refuse_no_room
 from precisionnet.estimators.preparation import TrainingData
 from precisionnet.estimators.training import train
 from precisionnet.joint import Callback
@@ -44,6 +44,10 @@ class TableFits:
         """Fit to rows in memory."""
         raise NotImplementedError
 
+    def forecast(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Forecast:
+        """Estimate time and memory of a fit to rows in memory."""
+        raise NotImplementedError
+
     def keep(self, fitted: Fitted) -> Self:
         """Become the fitted model."""
         raise NotImplementedError
@@ -57,6 +61,7 @@ class TableFits:
         groups: str | None = None,
         sample_weight: str | None = None,
         window_rows: int | None = None,
+        on_forecast: Callable[[Forecast], object] | None = None,
     ) -> Self:
         """Learn from a table that need not fit into memory.
 
@@ -83,6 +88,9 @@ class TableFits:
         window_rows : int, optional
             Rows of a window: more need more memory and take longer. By default 32,768, and fewer where there are more
             than 256 columns.
+        on_forecast : callable, optional
+            Called with the estimate of time and memory (as ``forecast`` returns it) before the training begins, when
+            the table has been gone over.
 
         Returns
         -------
@@ -118,6 +126,8 @@ class TableFits:
         size = window_size(window_rows, len(rows.columns))
         small = small_table(rows, 2 * size)
         if small is not None:
+            if on_forecast is not None:
+                on_forecast(self.forecast(**small))
             return self.fit(**small)
         if settings.on_sparse_support(len(rows.columns), own_network=self.network is not None):
             raise InputError(
@@ -129,6 +139,8 @@ class TableFits:
             with limited_threads(1):
                 data = prepare_table(rows, settings, Path(folder), size, self.random_state)
                 refuse_no_room(data, settings)
+                if on_forecast is not None:
+                    on_forecast(forecast(data, settings))
             self._fitted = train(data, settings, network=self.network, callbacks=callbacks, n_jobs=self.n_jobs)
         return self
 

@@ -99,6 +99,11 @@ class TableWindows:
     target: Target | None = None
     _last: list[Any] = field(default_factory=list, repr=False)
 
+    @property
+    def mean_rows(self) -> int:
+        """Rows of a window, on average."""
+        return round(float(self.counts.sum()) / self.n_windows)
+
     def refuse_few_rows(self, n_folds: int, groups: str | None) -> None:
         """Refuse folds that leave so much out that hardly a row of a window is left to learn from.
 

@@ -5,8 +5,9 @@ Names are imported when they are first used: to read rows needs no network.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from precisionnet.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from precisionnet.evaluation.comparison import compare
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from precisionnet.evaluation.statistics import paired, summarise
     from precisionnet.evaluation.tuning import Tuning
 
-_HOME = {
+_HOMES = {
     "METRIC_LABELS": "metrics",
     "Folds": "folds",
     "Measured": "cross_validation",
@@ -58,12 +59,4 @@ __all__ = [
     "time_folds",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

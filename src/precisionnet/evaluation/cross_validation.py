@@ -32,7 +32,9 @@ from precisionnet.evaluation.methods import GROUP_GUESS, LINEAR, TRIVIAL
 from precisionnet.evaluation.metrics import score
 from precisionnet.evaluation.protocol import target_of
 from precisionnet.joint import Callback
+from precisionnet.threads import limited_threads
 from precisionnet.types import IndexArray, TaskName
+from precisionnet.workers import as_they_come, count_for
 
 FEW_TEST_ROWS = 50
 """With fewer rows a note says that scores mean little."""
@@ -152,14 +154,16 @@ def measure(
     task : {"regression", "classification"}
         What the target is.
     parameters : dict
-        Parameters of the network, such as ``{"method": "joint", "n_layers": 2}``.
+        Parameters of the network, such as ``{"method": "joint", "n_layers": 2}``. With ``n_jobs``, on a scheduler or
+        inside ``joblib.parallel_config``, folds are fitted side by side; no number depends on it.
     seed : int, default=0
         Seed of the fit, and of folds that are not given.
     folds : Folds, default=None
         Fit a model anew for each of these. By default rows are predicted by the networks that left them out, or in five
         folds of people where there are no such networks.
     callbacks : sequence of callable, default=()
-        Called with each epoch's row of the history, of every fit.
+        Called with each epoch's row of the history, of every fit. With any, folds are fitted one after another: a
+        callback may end a training, and lives in this process.
     on_fit : callable, default=None
         Called with the number of fits that are done and the number of all, as soon as that is known.
 
@@ -291,28 +295,50 @@ def _refitted(
     callbacks: Sequence[Callback],
     on_fit: OnFit,
 ) -> Predictions:
-    """Fit a model without each fold, and predict the fold."""
-    parts = []
-    for number in range(folds.n_folds):
-        on_fit(1 + number, 1 + folds.n_folds)
-        training, test = folds.sides(number)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrecisionNetWarning)  # the fit on all rows has said it
-            fitted = _fitted(data.take(training), task, parameters, seed, callbacks)
-        parts.append(_predicted(fitted, data.take(test), task, model))
-    on_fit(1 + folds.n_folds, 1 + folds.n_folds)
-    return _joined(parts, folds)
+    """Fit a model without each fold, and predict the fold; in workers where there are several and no callbacks."""
+    n_fits, classes, n_jobs = 1 + folds.n_folds, getattr(model, "classes_", None), parameters.get("n_jobs")
+    parts: dict[int, Predictions] = {}
+    on_fit(1, n_fits)
+    if callbacks or count_for(n_jobs) < 2:
+        for number in range(folds.n_folds):
+            parts[number] = _fold(data, task, parameters, seed, folds, classes, number, callbacks)[1]
+            on_fit(1 + len(parts), n_fits)
+    else:
+        shared, numbers = (data, task, parameters, seed, folds, classes), [(n,) for n in range(folds.n_folds)]
+        for number, part in as_they_come(_fold, numbers, n_jobs, shared=shared):
+            parts[number] = part
+            on_fit(1 + len(parts), n_fits)
+    return _joined([parts[number] for number in range(folds.n_folds)], folds)
+
+
+def _fold(
+    data: Dataset,
+    task: TaskName,
+    parameters: dict[str, Any],
+    seed: int,
+    folds: Folds,
+    classes: Any,
+    number: int,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[int, Predictions]:
+    """Fit a model without one fold, and predict the fold."""
+    training, test = folds.sides(number)
+    with limited_threads(1), warnings.catch_warnings():  # one thread: the same bits in a worker
+        warnings.simplefilter("ignore", PrecisionNetWarning)  # the fit on all rows has said it
+        fitted = _fitted(data.take(training), task, parameters, seed, callbacks)
+        return number, _predicted(fitted, data.take(test), task, classes)
 
 
 def _baselines(data: Dataset, task: TaskName, seed: int, folds: Folds, model: Any) -> dict[str, Predictions]:
     """Fit the linear model and the guesses without each fold, and predict the fold."""
     names = [LINEAR[task], *([GROUP_GUESS[task]] if _known_sites(data, folds) else []), TRIVIAL[task]]
     parts: dict[str, list[Predictions]] = {name: [] for name in names}
+    classes = getattr(model, "classes_", None)
     for number in range(folds.n_folds):
         training, test = folds.sides(number)
         learned, asked = data.take(training), data.take(test)
         for name in names:
-            parts[name].append(_predicted(tuned_baseline(name, learned, task, seed), asked, task, model))
+            parts[name].append(_predicted(tuned_baseline(name, learned, task, seed), asked, task, classes))
     return {name: _joined(found, folds) for name, found in parts.items()}
 
 
@@ -324,13 +350,13 @@ def _known_sites(data: Dataset, folds: Folds) -> bool:
     return all(np.isin(site[test], site[training]).any() for training, test in map(folds.sides, range(folds.n_folds)))
 
 
-def _predicted(fitted: Any, rows: Dataset, task: TaskName, model: Any) -> Predictions:
+def _predicted(fitted: Any, rows: Dataset, task: TaskName, classes: Any) -> Predictions:
     """Predict rows; classes that were not there to learn from have probability 0."""
     said, probabilities = predict_rows(fitted, rows, task)
     if probabilities is None:
         return Predictions(np.asarray(said, dtype=float))
-    whole = np.zeros((len(rows), len(model.classes_)))
-    whole[:, np.searchsorted(model.classes_, fitted.classes_)] = probabilities
+    whole = np.zeros((len(rows), len(classes)))
+    whole[:, np.searchsorted(classes, fitted.classes_)] = probabilities
     return Predictions(np.asarray(said), whole)
 
 

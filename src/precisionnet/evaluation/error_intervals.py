@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-LEVEL = 0.95
-"""Coverage of every interval."""
+from precisionnet.types import LEVEL
+
 LEAST_FREEDOM = 1.0
 """Degrees of freedom where one cluster holds nearly all rows."""
 

@@ -58,6 +58,9 @@ NEAR_ZERO = 1e-8
 SHARES = frozenset({"r2", "r", "accuracy", "balanced_accuracy", "auc"})
 """Scores without a unit, at most one."""
 
+PERCENT = ("accuracy", "balanced_accuracy")
+"""Scores that are shares of rows; an AUC is none."""
+
 LEAST_PROBABILITY = 1e-15
 """Smallest probability that the log loss counts with."""
 

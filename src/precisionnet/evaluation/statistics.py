@@ -20,9 +20,8 @@ from precisionnet.evaluation.methods import METHODS
 from precisionnet.evaluation.metrics import HIGHER_IS_BETTER, METRIC_LABELS
 from precisionnet.evaluation.protocol import HELD_OUT
 from precisionnet.runner.jobs import Row
+from precisionnet.types import LEVEL
 
-LEVEL = 0.95
-"""Coverage of every interval."""
 SAME = 1e-9
 """Differences that vary by less than this share of their mean are equal but for rounding."""
 SCORES = HIGHER_IS_BETTER | {"mae", "mse", "rmse", "log_loss", "l1_error", "frobenius_error"}

@@ -34,7 +34,7 @@ from precisionnet.evidence.stability_selection import N_CUTS, StabilitySelection
 from precisionnet.types import BoolArray
 
 MethodOfEdges = Literal["exact", "desparsified", "stability"]
-METHODS = ("auto", "exact", "desparsified", "stability")
+EDGE_METHODS = ("auto", "exact", "desparsified", "stability")
 FALSE_EDGES = 1.0
 """Largest bound on the number of false edges among the sure ones, where there is no q-value."""
 ROWS_PER_COLUMN, SPARE_ROWS = 5, 20
@@ -186,7 +186,7 @@ def edge_inference(
     2     x1     x2                -0.03     0.65
     """
     check_number("level", level, 0.0, 1.0, low_allowed=False)
-    check_choice("method", method, METHODS)
+    check_choice("method", method, EDGE_METHODS)
     check_count("n_bootstraps", n_bootstraps, 0)
     data = read_observations(X, groups)
     _refuse_copies(data)

@@ -13,11 +13,8 @@ import numpy as np
 
 from precisionnet.evidence.differences import Contrast, Differences
 from precisionnet.evidence.permutations import permutation_p, pooled_p
-from precisionnet.types import BoolArray, FloatArray
+from precisionnet.types import LEVEL, BoolArray, FloatArray
 from precisionnet.workers import count_for, in_workers
-
-LEVEL = 0.95
-"""Coverage of the intervals."""
 
 
 @dataclass(frozen=True)

@@ -37,10 +37,17 @@ from precisionnet.estimators.targets import ClassTarget
 from precisionnet.evidence.observations import people_of
 from precisionnet.evidence.pairs import pair_frame, pairs_of, q_values
 from precisionnet.evidence.permutations import check_counts, pooled_p
-from precisionnet.evidence.task_fits import FitKey, Kind, TaskTable, additive_residual, evidence_network, fit_keys
+from precisionnet.evidence.task_fits import (
+    EvidenceKind,
+    FitKey,
+    TaskTable,
+    additive_residual,
+    evidence_network,
+    fit_keys,
+)
 from precisionnet.evidence.task_fits import run_fits as run_all
 from precisionnet.evidence.task_tests import edge_tests, studentised
-from precisionnet.types import FloatArray
+from precisionnet.types import LEVEL, FloatArray
 
 HALF_PAIRS = 8
 """Complementary pairs of halves of the people."""
@@ -48,7 +55,6 @@ STRONGEST = 0.05
 """Share of all pairs that count as strong in a half."""
 FEWEST_PEOPLE = 40
 """Halves of fewer people are no table to fit to."""
-LEVEL = 0.95
 SAME_TABLE = 1e-6
 """Relative difference in moments below which a table is the one that the model was fitted on."""
 
@@ -195,7 +201,7 @@ class _Judged:
     """(pairs, 2, effects)."""
 
     @classmethod
-    def of(cls, kind: Kind, effects: Mapping[FitKey, FloatArray]) -> _Judged:
+    def of(cls, kind: EvidenceKind, effects: Mapping[FitKey, FloatArray]) -> _Judged:
         null = np.array([value for key, value in effects.items() if key.kind == kind and key.of == "null"])
         halves = {key.number: value for key, value in effects.items() if key.kind == kind and key.of == "half"}
         paired = np.array([halves[i] for i in sorted(halves)]).reshape(len(halves) // 2, 2, -1)

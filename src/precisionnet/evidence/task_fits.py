@@ -46,13 +46,13 @@ TOGETHER = 2
 FOLDS = 10
 PENALTIES = np.logspace(0, 5, 21)
 
-Kind = Literal["nodes", "edges"]
+EvidenceKind = Literal["nodes", "edges"]
 
 
 class FitKey(NamedTuple):
     """Names a fit: its kind; the whole table, drawn targets or a half of the people; and its number."""
 
-    kind: Kind
+    kind: EvidenceKind
     of: Literal["table", "null", "half"]
     number: int
 
@@ -106,7 +106,7 @@ def targets_of_others(y: FloatArray, person: IndexArray, rng: np.random.Generato
 
 def fit_keys(n_permutations: int, n_half_pairs: int) -> list[FitKey]:
     """List all fits: of the table first, so that a failure shows at once."""
-    kinds: tuple[Kind, Kind] = ("nodes", "edges")
+    kinds: tuple[EvidenceKind, EvidenceKind] = ("nodes", "edges")
     return [
         *(FitKey(kind, "table", 0) for kind in kinds),
         *(FitKey(kind, "null", i) for i in range(n_permutations) for kind in kinds),

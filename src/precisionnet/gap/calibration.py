@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from precisionnet.gap.comparison import LEVEL
 from precisionnet.gap.correction import NONE
-from precisionnet.types import FloatArray, IndexArray
+from precisionnet.types import LEVEL, FloatArray, IndexArray
 
 FIFTHS = 5
 LEARNED = "learned from"

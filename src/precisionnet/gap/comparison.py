@@ -14,10 +14,8 @@ from precisionnet.gap.correction import natural_spline
 from precisionnet.gap.group_tests import adjusted_differences
 from precisionnet.preprocessing.checks import in_order
 from precisionnet.preprocessing.covariates import Coding, as_frame
-from precisionnet.types import BoolArray, FloatArray
+from precisionnet.types import LEVEL, BoolArray, FloatArray
 
-LEVEL = 0.95
-"""Coverage of every interval."""
 SURE = 0.05
 """Largest p-value of groups that are said to differ; the same as for graphs of groups and on every page."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from precisionnet.arguments import check_choice, check_count
 from precisionnet.errors import InputError
 from precisionnet.gap.correction import KINDS, NONE, CrossFitted, cross_fit, fit_correction
-from precisionnet.gap.outer_folds import Metadata, dealt_folds, fit_on, outer_folds, predict_with
+from precisionnet.gap.outer_folds import Metadata, dealt_folds, fit_fold, outer_folds, predict_with
 from precisionnet.linalg import LARGEST
 from precisionnet.preprocessing.checks import forget
 from precisionnet.types import FloatArray, IndexArray
+from precisionnet.workers import as_they_come, count_for
 
 FEWEST_PEOPLE = 30
 """With fewer people the slope is too uncertain, and no interval of 95 % can be given."""
@@ -41,6 +42,9 @@ class GapModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         times s. "smooth" has a spline in place of the line.
     on_fit : callable, default=None
         Called with the number of fits done and of all, first before any is run.
+    n_jobs : int, default=None
+        Folds fitted side by side, as joblib counts them; a scheduler uses all of its workers. The numbers are the
+        same. A regressor with callbacks is fitted in this process, one fold after another.
     random_state : int, RandomState instance or None, default=None
         Deals the folds, and seeds the default regressor.
 
@@ -96,12 +100,14 @@ class GapModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         n_folds: int = 5,
         correction: str = "scaled",
         on_fit: Callable[[int, int], None] | None = None,
+        n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.regressor = regressor
         self.n_folds = n_folds
         self.correction = correction
         self.on_fit = on_fit
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, groups: Any = None, *, site: Any = None, covariates: Any = None) -> Self:
@@ -142,14 +148,7 @@ class GapModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         seeds = state.randint(np.iinfo(np.int32).max, size=2)
         fold = outer_folds(age, self.n_folds, np.random.default_rng(seeds[0]), groups=groups, site=site)
         regressor = _default_regressor(int(seeds[1])) if self.regressor is None else self.regressor
-        tell = self.on_fit or (lambda done, total: None)
-        tell(0, self.n_folds)
-        regressors, prediction = [], np.empty(len(age))
-        for k in range(self.n_folds):
-            regressors.append(fit_on(regressor, X, age, np.flatnonzero(fold != k), metadata))
-            held_out = np.flatnonzero(fold == k)
-            prediction[held_out] = predict_with(regressors[k], X, held_out, metadata)
-            tell(k + 1, self.n_folds)
+        regressors, prediction = self._fit_folds(regressor, X, age, fold, metadata)
         fitted = cross_fit(self.correction, prediction, age, fold, self.n_folds, groups)
         self._plain_ = cross_fit(NONE, prediction, age, fold, self.n_folds, groups)
         whole = fit_correction(self.correction, prediction, age, groups)
@@ -163,6 +162,22 @@ class GapModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array([str(name) for name in X.columns], dtype=object)
         self._cross_fitted_ = fitted
         return self
+
+    def _fit_folds(
+        self, regressor: Any, X: Any, age: FloatArray, fold: IndexArray, metadata: Metadata
+    ) -> tuple[list[Any], FloatArray]:
+        """Return a regressor without each fold, and what it predicts for it; in workers where there are several."""
+        tell = self.on_fit or (lambda done, total: None)
+        tell(0, self.n_folds)
+        shared, numbers = (regressor, X, age, fold, metadata), range(self.n_folds)
+        found: Iterable[tuple[int, Any, FloatArray]] = (fit_fold(*shared, k) for k in numbers)
+        if count_for(self.n_jobs) > 1 and not _has_callbacks(regressor):
+            found = as_they_come(fit_fold, [(k,) for k in numbers], self.n_jobs, shared=shared)
+        regressors, prediction = dict[int, Any](), np.empty(len(age))
+        for k, model, predicted in found:
+            regressors[k], prediction[fold == k] = model, predicted
+            tell(len(regressors), self.n_folds)
+        return [regressors[k] for k in numbers], prediction
 
     def deal(self, X: Any, groups: Any = None) -> IndexArray:
         """Say which fold's regressor and correction each new row gets.
@@ -333,6 +348,12 @@ def checked_target(y: Any, X: Any) -> FloatArray:
     if not (np.abs(age) <= LARGEST).all():
         raise InputError("y holds missing, infinite or huge values: correct or leave out those rows.")
     return age
+
+
+def _has_callbacks(regressor: Any) -> bool:
+    """Whether something of this process is called while it is fitted, by it or a step of it."""
+    given = regressor.get_params() if hasattr(regressor, "get_params") else {}
+    return any(name.split("__")[-1] == "callbacks" and value for name, value in given.items())
 
 
 def _default_regressor(seed: int) -> Any:

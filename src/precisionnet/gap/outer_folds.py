@@ -26,6 +26,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
 from precisionnet.errors import InputError
+from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray, IndexArray
 
 Metadata = Mapping[str, Any]
@@ -92,6 +93,15 @@ def fit_on(regressor: Any, X: Any, y: FloatArray, rows: IndexArray, metadata: Me
     with config_context(enable_metadata_routing=True):
         model = clone(regressor)
         return model.fit(rows_of(X, rows), y[rows], **_asked(model, "fit", metadata, rows))
+
+
+def fit_fold(
+    regressor: Any, X: Any, y: FloatArray, fold: IndexArray, metadata: Metadata, k: int
+) -> tuple[int, Any, FloatArray]:
+    """Return the number of a fold, a clone fitted without it, and what that predicts for it: one call of many."""
+    with limited_threads(1):  # the same bits in a worker
+        model = fit_on(regressor, X, y, np.flatnonzero(fold != k), metadata)
+        return k, model, predict_with(model, X, np.flatnonzero(fold == k), metadata)
 
 
 def predict_with(model: Any, X: Any, rows: IndexArray, metadata: Metadata) -> FloatArray:

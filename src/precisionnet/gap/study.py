@@ -20,13 +20,13 @@ from precisionnet.errors import InputError, shown
 from precisionnet.evidence.permutations import check_counts
 from precisionnet.gap.calibration import LEARNED, accuracy_of, age_correlations, calibration_table
 from precisionnet.gap.checks import Given, checked_study
-from precisionnet.gap.comparison import LEVEL, SURE, People, compared_gaps, compared_regions, pairs_of
+from precisionnet.gap.comparison import SURE, People, compared_gaps, compared_regions, pairs_of
 from precisionnet.gap.correction import KINDS, NONE, CrossFitted, cross_fit
 from precisionnet.gap.model import GapModel
 from precisionnet.gap.outer_folds import contributions_with
 from precisionnet.preprocessing import ComBat, CovariateRegression
 from precisionnet.preprocessing.covariates import Coding, as_frame
-from precisionnet.types import FloatArray, IndexArray
+from precisionnet.types import LEVEL, FloatArray, IndexArray
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,7 @@ def gap_study(
     n_folds: int = 5,
     n_permutations: int = 1999,
     on_fit: Callable[[int, int], None] | None = None,
+    n_jobs: int | None = None,
     random_state: int = 0,
 ) -> GapStudy:
     """Predict everybody's age out of fold, take the age bias out, and compare groups.
@@ -186,6 +187,8 @@ def gap_study(
         Drawn tables for p-values.
     on_fit : callable, default=None
         Called with the number of fits done and of all.
+    n_jobs : int, default=None
+        Folds fitted side by side, as joblib counts them; a scheduler uses all of its workers.
     random_state : int, default=0
         Seed of folds, default regressor and permutations.
 
@@ -225,7 +228,7 @@ def gap_study(
     age, learned, named_inputs = given.age, given.learned, given.covariates["inputs"]
     rows, prepared = _prepared(frame, given, combat=combat, regressor=regressor, seed=random_state)
     metadata = {"groups": given.groups, "site": given.site, "covariates": given.covariates["regress_out"]}
-    model = GapModel(prepared, n_folds=n_folds, on_fit=on_fit, random_state=random_state)
+    model = GapModel(prepared, n_folds=n_folds, on_fit=on_fit, n_jobs=n_jobs, random_state=random_state)
     at, others = np.flatnonzero(learned), np.flatnonzero(~learned)
     model.fit(rows.iloc[at], age[at], **_taken(metadata, at)).set_params(on_fit=None)
     fold, prediction = np.empty(len(age), dtype=int), np.empty(len(age))

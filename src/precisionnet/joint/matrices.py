@@ -8,6 +8,8 @@ both terms, whose l1 term enters by its subgradient and gives no exact zero befo
 
 from __future__ import annotations
 
+from typing import Any, ClassVar, Protocol
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -15,6 +17,8 @@ from torch import Tensor
 from precisionnet.joint.problem import GraphTerms, JointProblem, Start
 from precisionnet.joint.trainer import Adam
 from precisionnet.linalg import count_zeros, into_spectral_box, soft_threshold_off_diagonal, symmetrize
+from precisionnet.nn.sparse_shift import SparseShift
+from precisionnet.sparse_matrices import Matrix, MatrixStack
 from precisionnet.types import BoolArray, FloatArray, MethodName
 
 STEP_TOL = 1e-4
@@ -24,15 +28,58 @@ THRESHOLD_RATE = 0.01
 """Step length whose soft threshold the naive method ends with: the paper's learning rate."""
 
 
+class Matrices(Protocol):
+    """What training asks of the members' matrices, dense (``Fixed`` and its kinds) or sparse (``FixedOnSupport``)."""
+
+    learned: ClassVar[bool]
+    """Whether the matrix moves with the task."""
+    thins: ClassVar[bool]
+    """Whether the graph loses edges while the networks learn."""
+    theta: MatrixStack
+
+    def __init__(self, graph: GraphTerms, start: Any, n_members: int, like: Tensor) -> None: ...
+
+    @property
+    def theta_task(self) -> MatrixStack:
+        """The members' matrices as the networks see them, not scaled, float64."""
+
+    def resume(self, theta: MatrixStack, theta_task: MatrixStack) -> None:
+        """Go on from another run."""
+
+    def shift(self, scale: float) -> Tensor | SparseShift:
+        """Return what the networks run on, divided by ``scale``."""
+
+    def begin(self, progress: float, *, solve: bool) -> None:
+        """Prepare an epoch; ``progress`` is the share of epochs done, ``solve`` asks for Step 1."""
+
+    def step(self, learning_rate: float) -> None:
+        """Take in a batch's gradient."""
+
+    def snapshot(self) -> tuple[MatrixStack, MatrixStack]:
+        """Return theta and theta_task of every member, which later epochs leave alone."""
+
+    def terms(
+        self, problem: JointProblem, theta: MatrixStack, theta_task: MatrixStack, l2: float, train_loss: float
+    ) -> dict[str, float]:
+        """Every term of the objective, the mean over the members."""
+
+    def spectrum(self, theta: MatrixStack) -> dict[str, float]:
+        """Zeros and extreme eigenvalues of the members' thetas."""
+
+    @staticmethod
+    def common(graph: GraphTerms, theta: MatrixStack, theta_task: MatrixStack) -> tuple[Matrix, str | None]:
+        """Return one sparse precision for all members, and the solver's note; None where nothing was solved."""
+
+
 class Fixed:
     """A matrix that is not learned: every member runs on the same one throughout.
 
     ``like`` is a tensor in the networks' arithmetic and on their device.
     """
 
-    learned = False
+    learned: ClassVar[bool] = False
     """Whether the matrix moves with the task."""
-    thins = False
+    thins: ClassVar[bool] = False
     """Whether the graph loses edges while the networks learn."""
 
     def __init__(self, graph: GraphTerms, start: Start, n_members: int, like: Tensor) -> None:

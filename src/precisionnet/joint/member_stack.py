@@ -12,8 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from precisionnet.joint.matrices import Matrices
 from precisionnet.joint.problem import JointProblem, RowWindows, Start, TensorRows, l2_norm_squared
-from precisionnet.joint.sparse_support import REVISED_UNTIL
+from precisionnet.joint.sparse_support import REVISED_UNTIL, LearnedOnSupport
 from precisionnet.joint.trainer import Adam, HistoryRow, add_l2_gradient
 from precisionnet.nn.sparse_shift import Probe, shift_of
 from precisionnet.nn.stack import NetworkStack, Tensors
@@ -99,10 +100,12 @@ def _epoch_of_arrays(
 class MemberStack:
     """Members of one shape in training; all of its state travels to a worker and back."""
 
-    def __init__(self, problem: JointProblem, kind: Any, members: Sequence[Member], plan: Plan, start: Start) -> None:
+    def __init__(
+        self, problem: JointProblem, kind: type[Matrices], members: Sequence[Member], plan: Plan, start: Start
+    ) -> None:
         like = problem.rows.x
         self.network = NetworkStack([one.network for one in members]).to(like.device)
-        self.matrices = kind(problem.graph, start, len(members), like)
+        self.matrices: Matrices = kind(problem.graph, start, len(members), like)
         norm = start.norm
         self.scale = norm if problem.scale_shift else 1.0
         """What the networks' shift is divided by: the norm of the start, for the whole fit and for predictions."""
@@ -166,6 +169,7 @@ class MemberStack:
 
     def pair_gradients(self, problem: JointProblem, nodes: IndexArray) -> FloatArray:
         """Return the size of the task's gradient of every pair of some nodes, (n_nodes, n), summed over the members."""
+        assert isinstance(self.matrices, LearnedOnSupport)
         probe = Probe(torch.from_numpy(nodes).to(problem.rows.x.device))
         places = np.linspace(0, min(len(rows) for rows in self._rows) - 1, PROBED).round().astype(np.intp)
         rows = problem.rows[torch.stack([rows[torch.from_numpy(places)] for rows in self._rows])]

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from precisionnet.linalg import hard_threshold_off_diagonal, soft_threshold_off_diagonal
 from precisionnet.nn import scale_to_unit_norm
-from precisionnet.parameters import Settings
+from precisionnet.parameters import FROM_GLASSO, Settings
 from precisionnet.precision import (
     PrecisionResult,
     graphical_lasso,
@@ -42,9 +42,6 @@ Metric = Callable[[Tensor, Tensor, Tensor], float]
 
 PRECISION_TOL = 1e-10
 """Relative gap to which theta is solved: what the task moves in an epoch is small, and must not drown in its error."""
-
-FROM_GLASSO: tuple[MethodName, ...] = ("joint", "naive", "glasso")
-"""Methods that start at the graphical lasso of the training rows."""
 
 CACHED = 64
 """Solutions a cache remembers; more than a grid has penalties."""

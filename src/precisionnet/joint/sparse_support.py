@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -168,8 +168,8 @@ def _covariance_on(support: Support, centred: FloatArray, share: FloatArray) -> 
 class FixedOnSupport:
     """A matrix that is not learned: every member runs on theta throughout."""
 
-    learned = False
-    thins = False
+    learned: ClassVar[bool] = False
+    thins: ClassVar[bool] = False
 
     def __init__(self, graph: GraphTerms, start: SparseStart, n_members: int, like: Tensor) -> None:
         self.graph, self._start = graph, start

@@ -20,12 +20,11 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 
-from precisionnet.joint.matrices import MATRICES
+from precisionnet.joint.matrices import MATRICES, Matrices
 from precisionnet.joint.member_stack import (
     Member,
     MemberStack,
@@ -97,7 +96,7 @@ class StandardRecipe:
         self._problem, self._plan, self._validation, self._n_jobs = problem, plan, validation, n_jobs
         self.max_epochs = plan.max_epochs
         self.remedy = f"look for outliers in the table, or lower learning_rate (now {plan.learning_rate:g})"
-        self._kind: Any = Pruned if method == "joint" and plan.sparse else MATRICES[method]
+        self._kind: type[Matrices] = Pruned if method == "joint" and plan.sparse else MATRICES[method]
         self._sparse = isinstance(start, SparseStart)
         if self._sparse:
             self._kind = LearnedOnSupport if method == "joint" else FixedOnSupport
@@ -167,7 +166,7 @@ class StandardRecipe:
 
     def _revise_support(self) -> None:
         """Let all members' gradients choose the pairs that theta_task may have."""
-        matrices = [stack.matrices for stack in self._stacks]
+        matrices = [one for one in (stack.matrices for stack in self._stacks) if isinstance(one, LearnedOnSupport)]
         nodes = chosen_nodes(matrices)
         revise(matrices, nodes, np.sum([stack.pair_gradients(self._problem, nodes) for stack in self._stacks], axis=0))
 

@@ -5,9 +5,10 @@ Names are imported when they are first used: to check a config needs no network.
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from precisionnet.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from precisionnet.paper.claims import judge_claims
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from precisionnet.paper.theorem_slopes import Slope, slopes
     from precisionnet.runner.jobs import Experiment
 
-_HOME = {
+_HOMES = {
     "Config": "config",
     "Slope": "theorem_slopes",
     "builtin": "config",
@@ -93,11 +94,4 @@ def build(config: Config, data_folder: Path | None = None) -> Experiment:
     return theorem_experiment(config)
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

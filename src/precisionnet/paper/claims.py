@@ -22,11 +22,12 @@ import pandas as pd
 from scipy import stats
 
 from precisionnet.evaluation.methods import label
-from precisionnet.evaluation.statistics import LEVEL, endless_repeats, failed, is_number, methods_of, paired
+from precisionnet.evaluation.statistics import endless_repeats, failed, is_number, methods_of, paired
 from precisionnet.paper.convergence_rows import convergence_claims
 from precisionnet.paper.stability_slopes import stability_claims
 from precisionnet.paper.theorem_claims import Judged, Unsettled, theorem_claims
 from precisionnet.runner.jobs import Row
+from precisionnet.types import LEVEL
 
 TABLE_METHODS = ("pca_mlp", "vnn", "sample", "glasso")
 SPARSE = 0.25

@@ -29,7 +29,7 @@ from precisionnet.linalg import (
 )
 from precisionnet.precision.admm import solve_by_admm
 from precisionnet.precision.certificate import Verdict, exact_divergence
-from precisionnet.precision.component_solver import Solved, Start, power_of_two_units, solve_plain
+from precisionnet.precision.component_solver import Solved, WarmStart, power_of_two_units, solve_plain
 from precisionnet.precision.newton import newton
 from precisionnet.precision.problem import PrecisionProblem, checked_matrix, is_number, normal_form
 from precisionnet.precision.result import PrecisionResult, Status
@@ -186,27 +186,27 @@ def check_stopping(tol: float, max_iter: int) -> None:
         raise InputError(f"max_iter must be a whole number, at least 1, got {max_iter!r}.")
 
 
-def _starting_point(init: FloatArray, problem: PrecisionProblem) -> Start | None:
+def _starting_point(init: FloatArray, problem: PrecisionProblem) -> WarmStart | None:
     """A caller's matrix, for block descent with its inverse; None where it has none."""
     phi = checked_matrix("init", init, like=len(problem.emp_cov)) + problem.ridge * np.eye(len(problem.emp_cov))
     if not problem.penalty.uniform:
         phi[np.isinf(problem.penalty.matrix)] = 0.0  # known zeros
     if problem.anchor is not None:
-        return Start(phi, phi)  # newton factorises it itself, and needs no more
+        return WarmStart(phi, phi)  # newton factorises it itself, and needs no more
     factor = try_cholesky(phi)
-    return None if factor is None else Start(phi, inverse_from_cholesky(factor))
+    return None if factor is None else WarmStart(phi, inverse_from_cholesky(factor))
 
 
 def solve(
     problem: PrecisionProblem,
-    start: Start | None,
+    start: WarmStart | None,
     *,
     tol: float,
     max_iter: int,
     started: float,
     keep_dual: bool = False,
     with_log_det: bool = False,
-) -> tuple[PrecisionResult, Start | None]:
+) -> tuple[PrecisionResult, WarmStart | None]:
     """The result and, with ``keep_dual``, where a neighbouring problem should start.
 
     ``with_log_det`` is for one who needs it: a large matrix is factorised where it lies, not in a second one.
@@ -257,7 +257,7 @@ def solve(
         tol=tol,
         eigenvalue=eigenvalue,
     )
-    return result, None if free is None else Start(free.theta, free.dual)
+    return result, None if free is None else WarmStart(free.theta, free.dual)
 
 
 def _negative_eigenvalue(problem: PrecisionProblem) -> float:
@@ -270,7 +270,7 @@ def _negative_eigenvalue(problem: PrecisionProblem) -> float:
 
 
 def _without_bounds(
-    problem: PrecisionProblem, start: Start | None, tol: float, max_iter: int, keep_dual: bool
+    problem: PrecisionProblem, start: WarmStart | None, tol: float, max_iter: int, keep_dual: bool
 ) -> tuple[Solved | None, bool]:
     """The solution if no eigenvalue were bounded (None: there is none to speak of), and whether none exists."""
     if problem.anchor is not None:
@@ -300,7 +300,9 @@ def _inverse(problem: PrecisionProblem) -> tuple[Solved, bool]:
     return Solved(theta, problem.emp_cov, Verdict(gap, residual), 1, False), singular
 
 
-def _coupled(problem: PrecisionProblem, anchor: FloatArray, start: Start | None, tol: float, max_iter: int) -> Solved:
+def _coupled(
+    problem: PrecisionProblem, anchor: FloatArray, start: WarmStart | None, tol: float, max_iter: int
+) -> Solved:
     """Solve by Newton steps from the start given or from a diagonal one, and by ADMM if those do not converge."""
     steps_from = partial(
         newton,

@@ -26,7 +26,7 @@ from precisionnet.threads import Team, blas_threads
 from precisionnet.types import FloatArray, IndexArray
 
 
-class Start(NamedTuple):
+class WarmStart(NamedTuple):
     """Where to start: a precision matrix and a positive definite estimate of its inverse."""
 
     theta: FloatArray
@@ -54,7 +54,7 @@ def solve_plain(
     *,
     tol: float,
     max_iter: int,
-    start: Start | None = None,
+    start: WarmStart | None = None,
     screen: bool = True,
     keep_dual: bool = False,
 ) -> Solved:
@@ -80,7 +80,7 @@ def solve_plain(
             if keep_dual:
                 dual[only, only] = diagonal[only]
             continue
-        inner = None if start is None else Start(_block(start.theta, members), _block(start.dual, members))
+        inner = None if start is None else WarmStart(_block(start.theta, members), _block(start.dual, members))
         solved = _solve_component(
             _block(emp_cov, members), penalty.block(members), unit[members], inner, tol, max_iter, keep_dual
         )
@@ -111,7 +111,7 @@ def _solve_component(
     emp_cov: FloatArray,
     penalty: Penalty,
     unit: FloatArray,
-    start: Start | None,
+    start: WarmStart | None,
     tol: float,
     max_iter: int,
     keep_dual: bool,
@@ -164,10 +164,10 @@ def _times_outer(matrix: FloatArray, unit: FloatArray) -> FloatArray:
     return matrix
 
 
-def _matching(start: Start, S: FloatArray) -> Start:
+def _matching(start: WarmStart, S: FloatArray) -> WarmStart:
     """The start in the component's units, its dual rescaled to the diagonal of S, which block descent never moves."""
     scale = np.sqrt(np.diag(S) / np.diag(start.dual))
-    return Start(_times_outer(start.theta.copy(), 1.0 / scale), _times_outer(start.dual.copy(), scale))
+    return WarmStart(_times_outer(start.theta.copy(), 1.0 / scale), _times_outer(start.dual.copy(), scale))
 
 
 @compiled

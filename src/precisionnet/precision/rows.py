@@ -32,7 +32,7 @@ from precisionnet.precision.result import MESSAGES, Status, distance_from_optimu
 from precisionnet.precision.screening import (
     PAIR_BYTES,
     SAMPLED_DEGREE,
-    Columns,
+    ColumnMoments,
     Pairs,
     Screened,
     Table,
@@ -124,7 +124,7 @@ class SparsePrecisionResult:
         return f"{said} ({self.n_components:,} components, the largest of {self.largest_component:,} columns)"
 
 
-class Part(NamedTuple):
+class SolvedPart(NamedTuple):
     """The solution of one component: its entries, at their positions in the whole matrix, and how good they are."""
 
     row: IndexArray
@@ -241,7 +241,7 @@ def _memory(max_memory: float | None) -> float:
     return float(max_memory)
 
 
-def _refuse_by_sample(X: Table, columns: Columns, l1_penalty: float, memory: float, dense_most: int) -> None:
+def _refuse_by_sample(X: Table, columns: ColumnMoments, l1_penalty: float, memory: float, dense_most: int) -> None:
     """Refuse within seconds a penalty at which a component is too large and its pairs have no room.
 
     A sample of columns decides. A column and the partners it is paired with are all in one component, so a column with
@@ -272,12 +272,14 @@ def _groups(labels: IndexArray) -> list[IndexArray]:
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
 
-def _singles(columns: Columns, members: IndexArray) -> Part:
+def _singles(columns: ColumnMoments, members: IndexArray) -> SolvedPart:
     variance = columns.deviation[members] ** 2
-    return Part(members, members, 1.0 / variance, float((1.0 + np.log(variance)).sum()), 0.0, 0, "optimal")
+    return SolvedPart(members, members, 1.0 / variance, float((1.0 + np.log(variance)).sum()), 0.0, 0, "optimal")
 
 
-def _pairs(X: Table, columns: Columns, groups: list[IndexArray], l1_penalty: float) -> tuple[Part, list[IndexArray]]:
+def _pairs(
+    X: Table, columns: ColumnMoments, groups: list[IndexArray], l1_penalty: float
+) -> tuple[SolvedPart, list[IndexArray]]:
     """Solve all components of two columns at once; return the solutions, and the groups left to the dense solver.
 
     Those are the groups whose columns are too nearly collinear for the closed form.
@@ -298,18 +300,20 @@ def _pairs(X: Table, columns: Columns, groups: list[IndexArray], l1_penalty: flo
     row = np.concatenate([i, j, i[edge], j[edge]])
     column = np.concatenate([i, j, j[edge], i[edge]])
     across = -(w / det)[edge]
-    return Part(row, column, np.concatenate([b / det, a / det, across, across]), objective, gap, 0, "optimal"), rest
+    return SolvedPart(
+        row, column, np.concatenate([b / det, a / det, across, across]), objective, gap, 0, "optimal"
+    ), rest
 
 
 def _dense(
     X: Table,
-    columns: Columns,
+    columns: ColumnMoments,
     groups: list[IndexArray],
     l1_penalty: float,
     tol: float,
     n_jobs: int | None,
     memory: float,
-) -> list[Part]:
+) -> list[SolvedPart]:
     """Solve components with dense matrices, the largest first and small ones in batches."""
     if not groups:
         return []
@@ -334,7 +338,9 @@ def _batches(groups: Sequence[IndexArray]) -> list[list[IndexArray]]:
     return batches
 
 
-def _solve_batch(covariances: list[FloatArray], batch: list[IndexArray], l1_penalty: float, tol: float) -> list[Part]:
+def _solve_batch(
+    covariances: list[FloatArray], batch: list[IndexArray], l1_penalty: float, tol: float
+) -> list[SolvedPart]:
     """Solve the components of one batch, in one thread.
 
     The last bits of a matrix product depend on the number of threads, and the result must not depend on where it runs.
@@ -349,11 +355,11 @@ def _emptied(covariances: list[FloatArray], batch: list[IndexArray]) -> Iterator
         yield covariances.pop(0), members
 
 
-def _solve_dense(emp_cov: FloatArray, members: IndexArray, l1_penalty: float, tol: float) -> Part:
+def _solve_dense(emp_cov: FloatArray, members: IndexArray, l1_penalty: float, tol: float) -> SolvedPart:
     problem = normal_form(emp_cov, l1_penalty)
     result, _ = solve(problem, None, tol=tol, max_iter=MAX_ITER, started=time.perf_counter(), with_log_det=True)
     row, column = np.nonzero(result.precision)
-    return Part(
+    return SolvedPart(
         members[row],
         members[column],
         result.precision[row, column],
@@ -366,7 +372,7 @@ def _solve_dense(emp_cov: FloatArray, members: IndexArray, l1_penalty: float, to
 
 def _large(
     X: Table,
-    columns: Columns,
+    columns: ColumnMoments,
     screened: Screened,
     groups: list[IndexArray],
     l1_penalty: float,
@@ -374,13 +380,13 @@ def _large(
     n_jobs: int | None,
     memory: float,
     dense_most: int,
-) -> list[Part]:
+) -> list[SolvedPart]:
     """Solve the components that are too large for dense matrices, by sparse factors.
 
     Refuse if the pairs above the penalty did not fit in memory, or if a factor would have too many entries.
     """
     n = X.shape[1]
-    parts: list[Part] = []
+    parts: list[SolvedPart] = []
     reason = ""
     for members in groups:
         if screened.kept_above > l1_penalty:
@@ -399,7 +405,7 @@ def _large(
             break
         theta = solved.theta
         parts.append(
-            Part(
+            SolvedPart(
                 members[theta.row],
                 members[theta.col],
                 theta.data,
@@ -421,7 +427,7 @@ def _large(
 
 def _solve_gathered(
     X: PartitionedRows,
-    columns: Columns,
+    columns: ColumnMoments,
     members: IndexArray,
     pairs: Pairs,
     l1_penalty: float,
@@ -433,13 +439,13 @@ def _solve_gathered(
     size = 8.0 * len(members) * len(X)
     if 2.0 * size > memory:
         raise TooMuchFill(f"its own rows take {1e-9 * size:.3g} GB where they are solved")
-    here = Columns(columns.mean[members], columns.deviation[members])
+    here = ColumnMoments(columns.mean[members], columns.deviation[members])
     first, second = (np.searchsorted(members, end) for end in (pairs.first, pairs.second))
     own = Pairs(first, second, pairs.value)
     return solve_sparse(X.block(members), here, np.arange(len(members)), own, l1_penalty, tol, memory - size, n_jobs)
 
 
-def _together(parts: list[Part], n: int, sizes: IndexArray, tol: float, started: float) -> SparsePrecisionResult:
+def _together(parts: list[SolvedPart], n: int, sizes: IndexArray, tol: float, started: float) -> SparsePrecisionResult:
     entries = np.concatenate([part.value for part in parts])
     where = tuple(np.concatenate([getattr(part, name) for part in parts]) for name in ("row", "column"))
     precision = sparse.coo_array((entries, where), shape=(n, n)).tocsr()

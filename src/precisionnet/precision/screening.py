@@ -44,7 +44,7 @@ Table = FloatArray | PartitionedRows
 """A table of rows, in memory or in the partitions of a Dask table."""
 
 
-class Columns(NamedTuple):
+class ColumnMoments(NamedTuple):
     """Mean and standard deviation of every column."""
 
     mean: FloatArray
@@ -94,7 +94,7 @@ def _rows_in_memory(X: Any) -> FloatArray:
     return rows
 
 
-def column_moments(X: Table) -> Columns:
+def column_moments(X: Table) -> ColumnMoments:
     """Return every column's mean and standard deviation; refuse values that are not finite and constant columns."""
     mean, variance, low, high = _moments(X)
     names = X.names if isinstance(X, PartitionedRows) else range(X.shape[1])
@@ -111,7 +111,7 @@ def column_moments(X: Table) -> Columns:
             f"X has a variance below {SMALLEST_VARIANCE:.0e} in {_columns(variance < SMALLEST_VARIANCE, names)}: its "
             "inverse is beyond float64; rescale the columns."
         )
-    return Columns(mean, np.sqrt(variance))
+    return ColumnMoments(mean, np.sqrt(variance))
 
 
 def _moments(X: Table) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -179,7 +179,7 @@ def _single_products(
     return [out]
 
 
-def screen(X: Table, columns: Columns, l1_penalty: float, memory: float) -> Screened:
+def screen(X: Table, columns: ColumnMoments, l1_penalty: float, memory: float) -> Screened:
     """Find the components of the graph with an edge where |S_ij| > l1_penalty, and its edges.
 
     This takes at most ``memory`` bytes, a third of them for the pairs.
@@ -230,7 +230,7 @@ def _rounding(longest: int, n_chunks: float) -> float:
     return SINGLE_ROUNDING * 1.01 * (longest + n_chunks + 4.0)
 
 
-def sampled_sizes(X: Table, columns: Columns, memory: float) -> FloatArray:
+def sampled_sizes(X: Table, columns: ColumnMoments, memory: float) -> FloatArray:
     """Return |S_ij| of some columns with all others, in single precision.
 
     It tells which pairs a penalty would keep, before the whole table is screened.
@@ -255,7 +255,7 @@ def penalty_for_components(pairs: Pairs, n: int, largest: int) -> float:
     return 0.0 if stopped < 0 else float(size[order[stopped]])
 
 
-def _above(X: Table, columns: Columns, left: slice, right: slice, l1_penalty: float) -> Pairs:
+def _above(X: Table, columns: ColumnMoments, left: slice, right: slice, l1_penalty: float) -> Pairs:
     """Return the pairs of one tile that are above the penalty; pairs near it are computed again in double precision."""
     product = _correlations(X, columns, left, right)
     margin = (
@@ -280,7 +280,7 @@ def _above(X: Table, columns: Columns, left: slice, right: slice, l1_penalty: fl
     return Pairs(first[kept], second[kept], value[kept].astype(np.float32))
 
 
-def _correlations(X: Table, columns: Columns, left: slice | IndexArray, right: slice) -> FloatArray:
+def _correlations(X: Table, columns: ColumnMoments, left: slice | IndexArray, right: slice) -> FloatArray:
     """Return a tile of the correlation matrix, in single precision."""
     same = isinstance(left, slice) and left.start == right.start
     blocks = (_block(columns, which, len(X)) for which in ((left,) if same else (left, right)))
@@ -301,7 +301,7 @@ class _Block(NamedTuple):
         return block.astype(np.float32)
 
 
-def _block(columns: Columns, which: slice | IndexArray, n_rows: int) -> _Block:
+def _block(columns: ColumnMoments, which: slice | IndexArray, n_rows: int) -> _Block:
     return _Block(which, columns.mean[which], 1.0 / (columns.deviation[which] * np.sqrt(n_rows)))
 
 

@@ -25,7 +25,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from precisionnet.precision.result import Status
-from precisionnet.precision.screening import Columns, Pairs, covariance_of_pairs, single_rounding
+from precisionnet.precision.screening import ColumnMoments, Pairs, covariance_of_pairs, single_rounding
 from precisionnet.precision.sparse_certificate import COLUMNS_AT_A_TIME, bound, prove
 from precisionnet.precision.sparse_cholesky import (
     Factor,
@@ -97,7 +97,7 @@ class Point(NamedTuple):
 
 def solve_sparse(
     X: FloatArray,
-    columns: Columns,
+    columns: ColumnMoments,
     members: IndexArray,
     pairs: Pairs,
     l1_penalty: float,
@@ -166,7 +166,7 @@ def solve_sparse(
 
 
 def _standardised_rows(
-    X: FloatArray, columns: Columns, members: IndexArray, dtype: type[np.floating[Any]]
+    X: FloatArray, columns: ColumnMoments, members: IndexArray, dtype: type[np.floating[Any]]
 ) -> FloatArray:
     """Return the columns of X, centred and scaled to unit length, as rows in the order of ``members``."""
     n_rows = len(X)
@@ -180,7 +180,7 @@ def _standardised_rows(
 
 def _component(
     X: FloatArray,
-    columns: Columns,
+    columns: ColumnMoments,
     members: IndexArray,
     first: IndexArray,
     second: IndexArray,

@@ -6,8 +6,9 @@ used: how a column becomes nodes can be read without scikit-learn.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from precisionnet.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from precisionnet.preprocessing.combat import ComBat
@@ -15,21 +16,13 @@ if TYPE_CHECKING:
     from precisionnet.preprocessing.table_columns import EncodedColumn
     from precisionnet.preprocessing.table_encoder import TableEncoder
 
-_MODULES = {
-    "ComBat": "precisionnet.preprocessing.combat",
-    "CovariateRegression": "precisionnet.preprocessing.covariates",
-    "EncodedColumn": "precisionnet.preprocessing.table_columns",
-    "TableEncoder": "precisionnet.preprocessing.table_encoder",
+_HOMES = {
+    "ComBat": "combat",
+    "CovariateRegression": "covariates",
+    "EncodedColumn": "table_columns",
+    "TableEncoder": "table_encoder",
 }
 
 __all__ = ["ComBat", "CovariateRegression", "EncodedColumn", "TableEncoder"]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(importlib.import_module(_MODULES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

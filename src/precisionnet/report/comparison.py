@@ -12,7 +12,7 @@ import pandas as pd
 from precisionnet import plots
 from precisionnet.errors import printable
 from precisionnet.evaluation.methods import label
-from precisionnet.evaluation.metrics import HIGHER_IS_BETTER, METRIC_LABELS, headline
+from precisionnet.evaluation.metrics import HIGHER_IS_BETTER, METRIC_LABELS, PERCENT, headline
 from precisionnet.evaluation.protocol import HELD_OUT
 from precisionnet.evaluation.statistics import apart, failed, paired, shift_costs
 from precisionnet.evaluation.verdict import shift_verdict, verdict
@@ -29,7 +29,6 @@ from precisionnet.report.page import (
 )
 from precisionnet.runner.jobs import Row
 
-PERCENT = ("accuracy", "balanced_accuracy")
 NO_INTERVAL = "no interval"
 """Shown for a difference that has no interval although there are several repeats: all of them differ by the same."""
 MEASURES = {

@@ -53,7 +53,7 @@ class ErrorTable:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class CalibrationTable:
     """Stated coverages or probabilities, and the shares that were found for them."""
 
     stated: list[float]
@@ -69,7 +69,7 @@ class FitErrors:
 
     by_target: ErrorTable
     by_part: list[ErrorTable]
-    calibration: Calibration | None
+    calibration: CalibrationTable | None
     has_sites: bool
 
 
@@ -249,7 +249,7 @@ def _covered(result: Measured) -> dict[float, BoolArray]:
     return found
 
 
-def _interval_calibration(result: Measured, by_target: ErrorTable) -> Calibration | None:
+def _interval_calibration(result: Measured, by_target: ErrorTable) -> CalibrationTable | None:
     if len(np.unique(result.folds.fold[result.folds.tested])) < 2:
         return None
     cluster = result.folds.cluster[result.folds.tested]
@@ -261,7 +261,7 @@ def _interval_calibration(result: Measured, by_target: ErrorTable) -> Calibratio
     shares = {row[0]: row[-1] for row in by_target.rows}
     least = min(shares, key=lambda part: float(shares[part].split()[0]))
     where = f" Where {result.target} is {least}, it is {shares[least]}." if len(shares) > 1 else ""
-    return Calibration(
+    return CalibrationTable(
         list(LEVELS),
         found,
         f"Intervals that should hold 95 % of the true values hold {100 * last.value:.1f} %{ends}: {verdict}.{where}",
@@ -270,7 +270,7 @@ def _interval_calibration(result: Measured, by_target: ErrorTable) -> Calibratio
     )
 
 
-def _probability_calibration(result: Measured) -> Calibration | None:
+def _probability_calibration(result: Measured) -> CalibrationTable | None:
     """Set predicted probabilities beside shares: of the second of two classes, or of the class that is predicted."""
     said = result.predictions[result.method]
     if said.probabilities is None or len(result.model.classes_) < 2:
@@ -290,7 +290,7 @@ def _probability_calibration(result: Measured) -> Calibration | None:
         sum(len(rows) * abs(m - one.value) for m, rows, one in zip(means, parts, found, strict=True)) / len(true)
     )
     what = f"of {_level(result.model.classes_[1])}" if two else "of the predicted class"
-    return Calibration(
+    return CalibrationTable(
         means,
         found,
         f"Predicted probabilities {what} are off by {100 * gap:.1f} points on average, in {len(parts)} groups of rows "

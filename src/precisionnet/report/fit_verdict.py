@@ -8,7 +8,7 @@ from precisionnet.errors import shown
 from precisionnet.evaluation import METRIC_LABELS, Measured
 from precisionnet.evaluation.error_intervals import mean_interval
 from precisionnet.evaluation.methods import GROUP_GUESS, LINEAR, TRIVIAL
-from precisionnet.evaluation.metrics import decimals_of, score_text
+from precisionnet.evaluation.metrics import PERCENT, decimals_of, score_text
 
 NAMES = {
     "ridge": "ridge regression",
@@ -19,8 +19,6 @@ NAMES = {
     "group_majority": "the majority of the site",
 }
 """Baselines in a sentence."""
-PERCENT = ("accuracy", "balanced_accuracy")
-"""Scores that are shares of rows; an AUC is none."""
 
 
 def how_tested(result: Measured) -> str:

@@ -47,7 +47,7 @@ ABSENT = {
 
 
 @dataclass(frozen=True)
-class Part:
+class ResultsFolder:
     """One results folder: an experiment in one reading, or one that has no readings."""
 
     name: str
@@ -83,7 +83,7 @@ def write_overview(root: Path, written: Mapping[Path, ExperimentPage] | None = N
         reading = reading_of(stored.manifest.get("config", {})) if about["kind"] != "theorem" else None
         name = str(stored.manifest["name"])
         page = (written or {}).get(folder) or write_results(folder)
-        parts.append(Part(name, reading, folder, about, stored.rows, page))
+        parts.append(ResultsFolder(name, reading, folder, about, stored.rows, page))
     if not parts:
         raise InputError(f"Folder {str(root)!r} holds no finished fit of the paper's experiments: run one first.")
     overview = build_overview(parts, root)
@@ -92,10 +92,10 @@ def write_overview(root: Path, written: Mapping[Path, ExperimentPage] | None = N
     return overview
 
 
-def build_overview(parts: Sequence[Part], root: Path) -> Overview:
+def build_overview(parts: Sequence[ResultsFolder], root: Path) -> Overview:
     """Everything that is shown, from the parts; links are relative to ``root``."""
     order = [*experiments(), *(part.name for part in parts)]
-    by_name: dict[str, list[Part]] = {}
+    by_name: dict[str, list[ResultsFolder]] = {}
     for part in sorted(parts, key=lambda part: (order.index(part.name), _place(part.reading))):
         by_name.setdefault(part.name, []).append(part)
     sections = [_section(name, found, root) for name, found in by_name.items()]
@@ -117,11 +117,11 @@ def _place(reading: str | None) -> int:
     return READINGS.index(reading) if reading in READINGS else len(READINGS)
 
 
-def _heading(part: Part) -> str:
+def _heading(part: ResultsFolder) -> str:
     return part.name if part.reading is None else f"{part.name}, {part.label}"
 
 
-def _section(name: str, parts: Sequence[Part], root: Path) -> dict[str, Any]:
+def _section(name: str, parts: Sequence[ResultsFolder], root: Path) -> dict[str, Any]:
     with plots.styled():
         pictures = [
             Picture(Markup(plots.to_svg(figure, f"{name}-{part.reading}-{kind}")), _caption(part, kind))
@@ -148,12 +148,12 @@ def _section(name: str, parts: Sequence[Part], root: Path) -> dict[str, Any]:
     }
 
 
-def _caption(part: Part, figure: str) -> str:
+def _caption(part: ResultsFolder, figure: str) -> str:
     what = {"sparsity": "Figure 2", "differences": "Difference to Joint"}.get(figure, part.page.about["title"])
     return f"{what}, {part.label}" if part.reading else what
 
 
-def _side_by_side(parts: Sequence[Part], title: str) -> TextTable:
+def _side_by_side(parts: Sequence[ResultsFolder], title: str) -> TextTable:
     """Methods by measures: the paper's figure where it prints one, then ours in each reading.
 
     On drawn rows the measures are averaged over the sparsity levels.
@@ -219,7 +219,7 @@ def _over_levels(rows: Sequence[Row], metric: str) -> list[Row]:
     ]
 
 
-def _notes(parts: Sequence[Part], kind: str) -> list[str]:
+def _notes(parts: Sequence[ResultsFolder], kind: str) -> list[str]:
     zeros = (
         "Zeros are entries of θ that are exactly zero; beside them those below 1e-8, as the paper does not say which."
     )
@@ -237,7 +237,7 @@ def _notes(parts: Sequence[Part], kind: str) -> list[str]:
     return []
 
 
-def _claims(parts: Sequence[Part]) -> list[dict[str, Any]]:
+def _claims(parts: Sequence[ResultsFolder]) -> list[dict[str, Any]]:
     """List every claim once, with its outcome in each reading."""
     found: dict[str, dict[str, Mapping[str, Any]]] = {}
     for part in parts:
@@ -253,7 +253,7 @@ def _claims(parts: Sequence[Part]) -> list[dict[str, Any]]:
     ]
 
 
-def _counts(by_name: Mapping[str, Sequence[Part]]) -> list[tuple[str, str, list[int]]]:
+def _counts(by_name: Mapping[str, Sequence[ResultsFolder]]) -> list[tuple[str, str, list[int]]]:
     """Count the claims by verdict, in one line per experiment and reading."""
     return [
         (name, part.label, [sum(claim["verdict"] == verdict for claim in part.page.claims) for verdict in VERDICTS])

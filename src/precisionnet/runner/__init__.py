@@ -6,8 +6,9 @@ Names are imported when they are first used: to read a folder needs no worker.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from precisionnet.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from precisionnet.runner.jobs import Experiment, Finished, Job
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from precisionnet.runner.store import Stored, read_folder
     from precisionnet.workers import WorkerLostError
 
-_HOME = {
+_HOMES = {
     "Event": "run",
     "Experiment": "jobs",
     "Finished": "jobs",
@@ -46,12 +47,4 @@ __all__ = [
     "status",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -19,8 +19,8 @@ from joblib import Parallel, cpu_count, delayed, parallel_config
 from precisionnet.arguments import check_count
 from precisionnet.interrupts import ctrl_c_later
 from precisionnet.runner.jobs import Work
-from precisionnet.runner.worker import Errand, JobResult, end_with_parent, perform
-from precisionnet.workers import WorkerLostError, connected
+from precisionnet.runner.worker import Errand, JobResult, perform
+from precisionnet.workers import WorkerLostError, connected, end_with_parent
 
 IDLE = 5.0
 """Seconds after which a worker process without a job ends."""
@@ -72,7 +72,7 @@ def on_cores(workers: int) -> Pool:
                 batch_size=1,
                 max_nbytes=None,
                 idle_worker_timeout=IDLE,
-                initializer=end_with_parent(),
+                initializer=end_with_parent(ignore_ctrl_c=True),
                 initargs=(os.getpid(),),
             )
         found = calls = None

@@ -33,6 +33,7 @@ from precisionnet.outputs import whole_file
 from precisionnet.runner.jobs import Experiment, Row
 from precisionnet.runner.lines import FULL, LinesFile, read_lines
 from precisionnet.runner.manifest import MANIFEST, check_rows, make_manifest, read_manifest, refuse_another
+from precisionnet.tables_out import spreadsheet_safe
 
 SPLITS, ROWS, TRIALS, SCRATCH, LOCK = "splits.csv", "rows.jsonl", "trials.jsonl", "scratch", ".lock"
 PATIENCE = 0.5
@@ -185,7 +186,7 @@ class Store:
             refuse_another(self.folder, there, self.manifest)
             self.manifest |= {"created": there.get("created"), "versions": there.get("versions")}
         if splits is not None:
-            self._keep_splits(splits.to_csv(index_label=str(splits.index.name or "id"), lineterminator="\n"), there)
+            self._keep_splits(_splits_text(splits), there)
         if there != self.manifest:  # after the splits, so that a folder with a manifest is a whole one
             _write(self.folder / MANIFEST, json.dumps(self.manifest, indent=1, ensure_ascii=False) + "\n")
         self._trials = self._lines(TRIALS)
@@ -246,6 +247,12 @@ def _refuse_foreign(folder: Path) -> None:
             f"Cannot write to {str(folder)!r}: the folder holds files that are not an experiment's results; name a "
             "new or empty folder."
         )
+
+
+def _splits_text(splits: pd.DataFrame) -> str:
+    """Return the splits as csv, with the ids in the first column."""
+    table = splits.reset_index(names=str(splits.index.name or "id"), allow_duplicates=True)
+    return spreadsheet_safe(table).to_csv(index=False, lineterminator="\n")
 
 
 def _begins_alike(one: str, other: str) -> bool:

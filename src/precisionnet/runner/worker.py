@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -21,8 +20,6 @@ from precisionnet.versions import versions
 
 _ONE_AT_A_TIME = threading.Lock()
 """Warnings and thread limits belong to the process: a dask worker with several threads does its jobs one by one."""
-LOOK_EVERY = 0.25
-"""Seconds between two checks of a worker whether its parent is still alive."""
 
 
 @dataclass(frozen=True)
@@ -74,37 +71,6 @@ def one_thread() -> Iterator[None]:
     """
     with threadpool_limits(limits=1, user_api="openmp"), limited_threads(1):
         yield
-
-
-@cache  # one object: workers with the same initializer are used again by the next wave of jobs
-def end_with_parent() -> Callable[[int], None]:
-    """Return the initializer of a worker process: it ignores Ctrl-C and ends the process when its parent ends.
-
-    It is called with the parent's process id, which the parent passes on: a worker that asked only after its imports
-    could be orphaned by then and would not notice. The function is defined in here so that cloudpickle sends its code
-    rather than its name. So it runs before this package and torch are imported, which takes seconds.
-    """
-    every = LOOK_EVERY
-
-    def settle_in(parent: int) -> None:
-        import os
-        import signal
-        import sys
-        import threading
-        import time
-
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        if sys.platform == "win32":
-            return  # there the id of the parent does not change when it ends
-
-        def watch() -> None:
-            while os.getppid() == parent:
-                time.sleep(every)
-            os._exit(1)
-
-        threading.Thread(target=watch, daemon=True).start()
-
-    return settle_in
 
 
 @contextmanager

@@ -16,10 +16,10 @@ from precisionnet.datasets.joining import TablePart
 from precisionnet.datasets.neuro.formats import rids
 from precisionnet.datasets.table_files import as_text, find
 from precisionnet.errors import InputError, some
+from precisionnet.preprocessing.column_kinds import DAYS_A_YEAR
 
 QUALITIES = {"pass": ("pass",), "partial": ("pass", "partial"), "any": ()}
 SCANS = ("first", "last", "all")
-DAYS_A_YEAR = 365.25
 HALF_A_YEAR = 183
 VISIT = ("VISCODE", "VISCODE2", "EXAMDATE")
 """Columns that say when a visit was."""
