@@ -44,8 +44,8 @@ REFERENCE_SECONDS = 2.7e-3
 KERNEL, KERNEL_GRID, KERNEL_BYTES = 4e-11, 0.1, 60.0
 """A kernel machine: seconds per cube of its rows, seconds to choose its parameters, and bytes per pair of its rows."""
 BASE_BYTES, DENSE_BYTES, ROW_BYTES, SIGNAL_BYTES, ENTRY_BYTES = 4e8, 80.0, 90.0, 48.0, 60.0
-"""Bytes of memory: of the libraries; per member and pair of columns; per number in the rows; per number in the signals and
-filters of a stack; per member and entry of a sparse matrix."""
+"""Bytes of memory: of the libraries; per member and pair of columns; per number in the rows; per number in the signals
+and filters of a stack; per member and entry of a sparse matrix."""
 WINDOW_BYTES = 12.0
 """Bytes per number in a window of a table that is read piece by piece: as it is read, in order, and as batches."""
 MANY_KERNEL_ROWS = 3_000

@@ -5,9 +5,9 @@ regression is its least-squares solution,
 
     f(x) = c + sum_m a_m k(|s * (x - x_m)|),        (K + noise diag(1 / w)) a = y - c,
 
-with k Matern's kernel or the Gaussian one, and w the rows' weights. What makes it one of the ensemble is the distance: s_i is the size that
-the gradient of the trained networks has along column i, root mean square over the rows, so that columns that the task
-does not use do not set rows apart (Radhakrishnan, Beaglehole, Pandit and Belkin 2024, who take the gradient of the
+with k Matern's kernel or the Gaussian one, and w the rows' weights. What makes it one of the ensemble is the distance:
+s_i is the size that the gradient of the trained networks has along column i, root mean square over the rows, so that
+columns that the task does not use do not set rows apart (Radhakrishnan, Beaglehole, Pandit and Belkin 2024, who take the gradient of the
 machine itself, and all of its outer product). The rows left out decide between this and a distance in which all columns
 count alike, and about the kernel, its width and the noise.
 

@@ -151,8 +151,9 @@ class KernelReadout(nn.Module):
         f(x) = c + sum_m a_m k(|s * x - z_m|)
 
     with k(d) = (1 + sqrt(3) d) exp(-sqrt(3) d), Matern's kernel of smoothness 3/2, or the Gaussian
-    k(d) = exp(-d^2 / 2), whose functions are smoother. The weights ``s`` of the node features say how much each counts in the
-    distance of two rows. Nothing is trained: ``precisionnet.estimators.kernel_machine`` solves for ``a`` and ``c``.
+    k(d) = exp(-d^2 / 2), whose functions are smoother. The weights ``s`` of the node features say how much each counts
+    in the distance of two rows. Nothing is trained: ``precisionnet.estimators.kernel_machine`` solves for ``a`` and
+    ``c``.
 
     Parameters
     ----------
