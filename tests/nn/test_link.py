@@ -8,7 +8,7 @@ import torch
 from scipy.stats import norm
 
 from precisionnet.nn import NetworkStack, PrecisionNetwork, QuantileLink, output_change_bound
-from precisionnet.nn.link import LAST_KNOT, STRAIGHT
+from precisionnet.nn.readout import LAST_KNOT, STRAIGHT
 
 RNG = np.random.default_rng(0)
 TARGETS = {

@@ -7,9 +7,9 @@ regression is its least-squares solution,
 
 with k Matern's kernel or the Gaussian one, and w the rows' weights. What makes it one of the ensemble is the distance:
 s_i is the size that the gradient of the trained networks has along column i, root mean square over the rows, so that
-columns that the task does not use do not set rows apart (Radhakrishnan, Beaglehole, Pandit and Belkin 2024, who take the gradient of the
-machine itself, and all of its outer product). The rows left out decide between this and a distance in which all columns
-count alike, and about the kernel, its width and the noise.
+columns that the task does not use do not set rows apart (Radhakrishnan, Beaglehole, Pandit and Belkin 2024, who take
+the gradient of the machine itself, and all of its outer product). The rows left out decide between this and a distance
+in which all columns count alike, and about the kernel, its width and the noise.
 
 One machine is solved for every fold, on the rows outside it, with the gradient of the networks that left the same fold
 out, and all that is chosen is chosen on the rows of the other folds. One more is solved on all rows: it predicts.

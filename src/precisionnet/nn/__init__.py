@@ -1,10 +1,9 @@
 """Graph-convolutional networks on a symmetric matrix. No graph estimation here."""
 
 from precisionnet.nn.filter import PolynomialFilter
-from precisionnet.nn.link import QuantileLink
 from precisionnet.nn.lipschitz import output_change_bound
 from precisionnet.nn.network import ACTIVATIONS, PrecisionNetwork
-from precisionnet.nn.readout import Readout
+from precisionnet.nn.readout import QuantileLink, Readout
 from precisionnet.nn.spectral import (
     equivalent_coefficients,
     frequency_response,

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from precisionnet.nn.filter import PolynomialFilter
-from precisionnet.nn.link import QuantileLink
-from precisionnet.nn.readout import AverageReadout, FlattenReadout, MeanReadout
+from precisionnet.nn.readout import AverageReadout, FlattenReadout, MeanReadout, QuantileLink
 from precisionnet.parameters import BY_NAME
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU, "tanh": nn.Tanh}

@@ -13,9 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from precisionnet.nn.filter import PolynomialFilter
-from precisionnet.nn.link import QuantileLink
 from precisionnet.nn.network import FeatureNorm, FilterLayer, PrecisionNetwork, seeded
-from precisionnet.nn.readout import AverageReadout, FlattenReadout, Linear, MeanReadout
+from precisionnet.nn.readout import AverageReadout, FlattenReadout, Linear, MeanReadout, QuantileLink
 
 Tensors = dict[str, Tensor]
 """A state dictionary."""
