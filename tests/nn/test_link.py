@@ -7,6 +7,8 @@ import pytest
 import torch
 from scipy.stats import norm
 
+from precisionnet import PNNClassifier, PNNRegressor, load
+from precisionnet.errors import InputError
 from precisionnet.nn import NetworkStack, PrecisionNetwork, QuantileLink, output_change_bound
 from precisionnet.nn.readout import LAST_KNOT, STRAIGHT
 
@@ -83,6 +85,35 @@ def test_members_of_a_stack_keep_links_of_their_own():
     torch.testing.assert_close(stack(x, shift), alone)
     for network, state in zip(networks, stack.member_states(), strict=True):
         torch.testing.assert_close(state["link.knots"], network.link.knots)
+
+
+def test_networks_of_an_ensemble_have_the_quantiles_of_the_rows_that_they_learn_from(tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(120, 4))
+    y = np.exp(X[:, 0] + 0.1 * rng.normal(size=120))
+    model = PNNRegressor(max_epochs=2, kernel_rows=0, target_scale="linear", random_state=0).fit(X, y)
+    fitted = model.fitted
+    trained = [i for i, kind in enumerate(fitted.member_kinds) if fitted.networks[i].link is not None]
+    assert trained
+    assert all(fitted.networks[i].link is None for i in set(range(len(fitted.networks))) - set(trained))
+    known = fitted.target.tensor(y[np.lexsort((y, *X.T[::-1]))]).numpy()  # rows stand in their canonical order in a fit
+    for i in trained:
+        rows = np.setdiff1d(np.arange(120), fitted.folds[fitted.member_folds[i]])
+        link = QuantileLink()
+        link.fit(known[rows], np.ones(len(rows)))
+        np.testing.assert_allclose(fitted.networks[i].link.knots, link.knots, rtol=1e-5, atol=1e-6)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))
+    fitted.networks[trained[0]].link.knots[3] = 100.0
+    with pytest.raises(InputError, match="link does not rise"):
+        model.save(tmp_path / "other")
+
+
+def test_classes_have_no_link():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 3))
+    model = PNNClassifier(max_epochs=1, kernel_rows=0, random_state=0).fit(X, (X[:, 0] > 0).astype(int))
+    assert all(network.link is None for network in model.fitted.networks)
 
 
 def test_a_link_moves_no_further_than_the_bound_says():

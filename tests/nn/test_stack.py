@@ -62,6 +62,7 @@ STACKED += [
     {"n_layers": 2, "n_outputs": 2},
     {"order": 0, "n_layers": 2},
     {"n_filters": [3, 6], "order": [4, 1], "readout": "mean"},
+    {"link": True},
     {"batch_norm": False},
     {"batch_norm": False, "n_layers": 2, "readout": "mean"},
 ]

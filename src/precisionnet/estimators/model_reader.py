@@ -341,6 +341,8 @@ class _Reader:
             require(anchors.numel() > 0, "a kernel machine has no rows")
             require(float(state["readout.gaussian"]) in (0.0, 1.0), "a kernel machine's kernel is not known")
             require(bool((state["readout.scale"] >= 0).all()), "a column's weight in a distance is negative")
+        knots = state.get("link.knots", torch.arange(2))
+        require(bool((knots.diff() > 0).all()), "a network's link does not rise")
         network.load_state_dict(state, assign=True)
         return network.eval()
 

@@ -338,4 +338,4 @@ class QuantileLink(nn.Module):
         Tensor
             One number.
         """
-        return self.knots.diff(dim=-1).amax() * ((N_KNOTS - 1) / (2.0 * LAST_KNOT))
+        return self.knots.diff(dim=-1).abs().amax() * ((N_KNOTS - 1) / (2.0 * LAST_KNOT))
