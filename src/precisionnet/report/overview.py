@@ -24,6 +24,7 @@ from precisionnet.paper.config import experiments
 from precisionnet.paper.readings import READING_LABELS, READINGS, reading_of
 from precisionnet.report.experiment_page import NOT_PRINTED, PAGE, ExperimentPage, of_the_paper, write_results
 from precisionnet.report.page import NONE, Picture, TextTable, decimals_of, plus_minus, template, with_interval
+from precisionnet.report.theorem import BOUNDS, ERRATA_READING
 from precisionnet.runner.jobs import Row
 from precisionnet.runner.progress import results_folders
 from precisionnet.runner.store import read_folder
@@ -246,6 +247,8 @@ def _notes(parts: Sequence[ResultsFolder], kind: str) -> list[str]:
             "Averaged over the sparsity levels, mean ± standard deviation over the repeats; differences are paired by "
             f"draw. The paper prints Figure 2 without numbers. {zeros}"
         ]
+    if kind == "theorem":
+        return [BOUNDS, ERRATA_READING]
     return []
 
 
