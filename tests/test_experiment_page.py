@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from precisionnet.paper.theorem import theorem_experiment
 from precisionnet.plots.comparison import look, mark
 from precisionnet.report.comparison import compare_methods
 from precisionnet.report.experiment_page import build_page, in_order, summary
+from precisionnet.report.overview import _warnings
 from precisionnet.report.page import plus_minus
 from precisionnet.report.synthetic import claims_sentence
 from precisionnet.report.theorem import slopes_summary, theorem_parts
@@ -423,6 +425,27 @@ def test_bounds_and_errata_stand_on_the_page_of_the_theorem(theorem):
                       "frobenius_distance": 1.0, "sharper_bound": 9.0, "linear_bound": 18.0, "paper_bound": 99.0}
                for row in rows]  # fmt: skip
     assert "beside a linear one" in build_page(head, bounded).html
+
+
+def test_bounds_are_written_as_a_person_would(theorem):
+    head, rows = theorem
+    bounded = [row | {"vary": "nuclear_distance", "method": "anchored", "nuclear_distance": 100.0, "direction": "one",
+                      "frobenius_distance": 0.5, "sharper_bound": 9.0, "linear_bound": 18.0, "paper_bound": 1234.5}
+               for row in rows]  # fmt: skip
+    bounds, errata = build_page(head, bounded).wide
+    assert {"100", "0.5", "9", "18"} <= set(bounds.rows[0])
+    assert bounds.rows[0][-2] in ("1,234", "1,235")
+    assert errata.texts == 3
+    assert all(line[-1] == "0%" != line[-2] for line in errata.rows)
+
+
+def test_what_concerns_one_reading_says_which():
+    def part(label, *warnings):
+        return SimpleNamespace(label=label, page=SimpleNamespace(warnings=list(warnings)))
+
+    told = _warnings([part("paper's reading", "Common."), part("flattened reading", "Older rows.", "Common.")])
+    assert told == ["Common.", "Flattened reading: Older rows."]
+    assert _warnings([part("here", "Alone.")]) == ["Alone."]
 
 
 def test_the_summary_of_slopes_has_numbers_alone(theorem):

@@ -45,6 +45,7 @@ n_samples = [50, 100]
 n_features = [10, 20]
 sparsity = [0.2]
 distances = [0.3]
+l1_scale = 3.0
 base = {n_features = 10, n_samples = 100, sparsity = 0.2}
 """
 
@@ -112,7 +113,8 @@ def test_all_of_it_on_one_page(precisionnet, small):
     }  # fmt: skip
     page = page_of(small / "out")
     for words in ("5.31 ± 0.18", "1225 ± 1126", "Below 1e-8, paper's reading", "l1 error of θ, flattened reading",
-                  "MSE, paper's reading", "Figure 2, flattened reading", "not to be told here", "open"):  # fmt: skip
+                  "MSE, paper's reading", "Figure 2, flattened reading", "not to be told here", "open",
+                  "The paper’s bound beside a linear one", "Errata of the text and the proof"):  # fmt: skip
         assert words in page.replace("&#39;", "'"), words
     for link in re.findall(r'href="([^"#]+)"', page):
         assert (small / "out" / link).is_file()
@@ -157,7 +159,9 @@ def test_one_reading_and_then_the_other_beside_it(precisionnet, small):
     [
         (("synthetic", "--reading", "flat"), "--reading must be paper, flattened or both, got 'flat'"),
         (("theorem", "--reading", "paper"), "theorem compares no networks, and has no readings"),
-        (("alll",), "no experiment 'alll'"),
+        (("theorem", "--data", "tables"), "theorem draws its rows, and --data is where tables are: leave it out"),
+        (("alll",), "no experiment 'alll' (did you mean 'all'?): choose one of"),
+        (("nothing",), "stability, all, or pass the path of a .toml file"),
         (("all", "--data", "nowhere"), "is not a folder"),
     ],
 )

@@ -164,6 +164,22 @@ class Dropping(SmoothNetwork):
         return super().forward(nn.functional.dropout(x, 0.5, self.training), shift)
 
 
+class MeanOfNeighbours(nn.Module):
+    """A network that has nothing to train."""
+
+    def forward(self, x, shift):
+        return (x.squeeze(-1) @ shift).mean(dim=-1, keepdim=True)
+
+
+def test_a_network_without_weights_has_its_matrices_trained():
+    X, y = drawn()
+    parts = {"network": lambda *_: MeanOfNeighbours(), "max_epochs": 3, "random_state": 0}
+    model = PNNRegressor(recipe="paper", monotone=True, **parts)
+    history = model.fit(X, y).history_
+    assert (np.diff(history["objective"]) <= 0).all()
+    assert np.isfinite(history["stationarity"]).all()
+
+
 def test_a_network_with_random_layers_is_refused():
     X, y = drawn()
     with pytest.raises(InputError, match="needs a network whose loss follows from its weights"):

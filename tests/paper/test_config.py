@@ -89,6 +89,36 @@ def test_theorem_needs_no_methods(written):
     assert config.data["coupling"] == 10.0
 
 
+CONVERGENCE = """
+name = "convergence"
+kind = "convergence"
+[data]
+tables = ["smooth"]
+n_epochs = 2
+"""
+
+
+@pytest.mark.parametrize("text", [THEOREM, CONVERGENCE])
+@pytest.mark.parametrize(
+    "line", ['methods = ["joint"]', "networks = {readout = ['mlp']}", "tuning = {search = 'none'}"]
+)
+def test_what_would_change_nothing_is_refused(written, text, line):
+    name = line.split()[0]
+    with pytest.raises(InputError, match=rf"{name} has no effect on an experiment of the kind (theorem|convergence)"):
+        load_config(written(line + text))
+
+
+def test_shares_of_rows_that_are_not_divided_are_refused(written):
+    with pytest.raises(InputError, match="fractions has no effect on an experiment of the kind theorem"):
+        load_config(written("fractions = [0.5, 0.25, 0.25]" + THEOREM))
+
+
+def test_a_suggestion_is_made_once(written):
+    with pytest.raises(InputError) as told:
+        load_config(written(SYNTHETIC.replace("tuned_at = 0.2", 'tuned_at = 0.2\ngraph = "chian"')))
+    assert str(told.value).count("did you mean") == 1
+
+
 def test_what_is_hashed_is_json_and_does_not_depend_on_the_spelling(written):
     config = load_config(written(SYNTHETIC))
     hashed = config.hashed()

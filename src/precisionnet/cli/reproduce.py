@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 
 from precisionnet.cli import console
 from precisionnet.cli.compare import run_write_print
-from precisionnet.errors import InputError
+from precisionnet.errors import InputError, did_you_mean, shown
 
 if TYPE_CHECKING:
     from precisionnet.paper.config import Config
     from precisionnet.report.experiment_page import ExperimentPage
 
 ALL, BOTH = "all", "both"
+DRAWN_ONLY = ("synthetic", "theorem")
+"""Kinds that read no table."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def run_reproduce(
     """Run an experiment of the paper, all of them, or one written in a TOML file of the same form."""
     stem = Path(what).stem if what.endswith(".toml") else what
     root = Path(out or f"results-{stem}{'-quick' if quick else ''}")
-    planned = plan(what, reading, root, quick=quick)
+    planned = plan(what, reading, root, data, quick=quick)
     written: dict[Path, ExperimentPage] = {}
     for one in planned:
         config = one.config if seed is None else replace(one.config, seed=seed)
@@ -76,17 +78,25 @@ def run_reproduce(
         _write_overview(root, written)
 
 
-def plan(what: str, reading: str | None, root: Path, *, quick: bool) -> list[Planned]:
+def plan(what: str, reading: str | None, root: Path, data: str | None = None, *, quick: bool) -> list[Planned]:
     """List the runs; every config is read and checked before the first of them begins."""
     from precisionnet.paper.config import builtin, experiments, load_config
     from precisionnet.paper.readings import READINGS
 
     is_file = what.endswith(".toml")
+    if not is_file and what != ALL and what not in experiments():
+        known = [*experiments(), ALL]
+        raise InputError(
+            f"There is no experiment {shown(what)}{did_you_mean(what, known)}: choose one of {', '.join(known)}, or "
+            "pass the path of a .toml file."
+        )
     planned = []
     for name in experiments() if what == ALL else [what]:
         path = Path(name) if is_file else builtin(name)
         place = root / name if what == ALL else root
         config = load_config(path, quick)
+        if data is not None and what != ALL and config.kind in DRAWN_ONLY:
+            raise InputError(f"{config.name} draws its rows, and --data is where tables are: leave it out.")
         if not config.read_twice and reading is not None and what != ALL:
             raise InputError(f"{config.name} compares no networks, and has no readings: leave --reading out.")
         if not config.read_twice or (is_file and reading is None):

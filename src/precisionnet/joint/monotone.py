@@ -113,6 +113,8 @@ def theta_task_step(state: MonotoneState, problem: JointProblem, schedule: Sched
 
 def weights_step(state: MonotoneState, problem: JointProblem, schedule: Schedule) -> MonotoneState:
     """Step 3: take a block of Adam steps, cut short until the objective falls enough, or else gradient steps."""
+    if not state.weights:
+        return state
     field, here = _weights_field(problem, state), _flat(state.weights)
     enough = SUFFICIENT * schedule.learning_rate * float(_gradient(field(here)).square().sum())
     adam = algorithm1.weights_step(state, problem, replace(schedule, learning_rate=state.rate))
@@ -214,7 +216,7 @@ def _scratch(state: JointState) -> Tensors:
 
 
 def _flat(weights: Tensors) -> Tensor:
-    return torch.cat([value.flatten() for value in weights.values()])
+    return torch.cat([value.flatten() for value in weights.values()]) if weights else torch.zeros(0)
 
 
 def _like(vector: Tensor, weights: Tensors) -> Tensors:

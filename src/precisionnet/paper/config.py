@@ -88,6 +88,7 @@ class Config:
         if not isinstance(self.tuning, Tuning):
             raise InputError(f"tuning must be a table of search, trials and race, got {shown(self.tuning)}.")
         set_ = object.__setattr__  # the class is frozen
+        _refuse_without_effect(self)
         set_(self, "methods", _methods(self.methods, self.kind))
         set_(self, "fractions", _fractions(self.fractions))
         set_(self, "networks", checked_networks(self.networks, tuned=self.tuning.tuned))
@@ -177,7 +178,7 @@ def builtin(name: str) -> Path:
     path, known = CONFIGS / f"{name}.toml", experiments()
     if name not in known:
         raise InputError(
-            f"There is no experiment {shown(name)}{did_you_mean(name, known)}: choose one of {', '.join(known)} "
+            f"There is no experiment {shown(name)}{did_you_mean(name, known)}: choose one of {', '.join(known)}, "
             "or pass the path of a .toml file."
         )
     return path
@@ -229,6 +230,20 @@ def _table(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise InputError(f"{name} must be a table, written below a line [{name}], got {shown(value)}.")
     return dict(value)
+
+
+def _refuse_without_effect(config: Config) -> None:
+    """Refuse what the kind of experiment does not look at: a value that is given has to change something."""
+    unread = {
+        "theorem": ("methods", "networks", "tuning", "fractions"),
+        "convergence": ("methods", "networks", "tuning"),
+        "stability": ("fractions",),
+    }
+    defaults = {"methods": (), "networks": {}, "tuning": Tuning(), "fractions": FRACTIONS}
+    for name in unread.get(config.kind, ()):
+        value, default = getattr(config, name), defaults[name]
+        if (tuple(value) if isinstance(value, list) else value) != default:
+            raise InputError(f"{name} has no effect on an experiment of the kind {config.kind}: leave it out.")
 
 
 def _methods(methods: Any, kind: KindName) -> tuple[str, ...]:
@@ -292,8 +307,7 @@ class Entry:
     def _one(self, name: str, value: Any) -> Any:
         complaint = self.parameter.complaint(value)
         if complaint:
-            hint = did_you_mean(value, self.parameter.choices) if isinstance(value, str) else ""
-            raise InputError(f"{name} {complaint}{hint}.")
+            raise InputError(f"{name} {complaint}.")
         return float(value) if self.parameter.kind is float else value
 
 

@@ -63,6 +63,8 @@ class ExperimentPage:
     verdict: str
     warnings: list[str]
     tables: list[TextTable]
+    wide: list[TextTable]
+    """Tables that are too wide for the terminal."""
     claims: list[dict[str, Any]]
     failed: list[dict[str, str]]
     html: str
@@ -104,7 +106,17 @@ def build_page(manifest: Mapping[str, Any], rows: Sequence[Row], total: int | No
         pictures=pictures,
         **parts.context,
     )
-    return ExperimentPage(about, parts.verdict, warnings, parts.terminal, claims, failed, html, parts.files)
+    return ExperimentPage(
+        about=about,
+        verdict=parts.verdict,
+        warnings=warnings,
+        tables=parts.terminal,
+        wide=parts.wide,
+        claims=claims,
+        failed=failed,
+        html=html,
+        figures=parts.files,
+    )
 
 
 def write_results(folder: Path) -> ExperimentPage:

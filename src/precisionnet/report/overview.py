@@ -24,6 +24,7 @@ from precisionnet.paper.config import experiments
 from precisionnet.paper.readings import READING_LABELS, READINGS, reading_of
 from precisionnet.report.experiment_page import NOT_PRINTED, PAGE, ExperimentPage, of_the_paper, write_results
 from precisionnet.report.page import NONE, Picture, TextTable, decimals_of, plus_minus, template, with_interval
+from precisionnet.report.theorem import BOUNDS, ERRATA_READING
 from precisionnet.runner.jobs import Row
 from precisionnet.runner.progress import results_folders
 from precisionnet.runner.store import read_folder
@@ -136,7 +137,7 @@ def _section(name: str, parts: Sequence[ResultsFolder], root: Path) -> dict[str,
         "title": parts[0].page.about["title"],
         "source": parts[0].page.about.get("description", ""),
         "verdicts": [(part.label, part.page.verdict) for part in parts],
-        "tables": tables or [table for part in parts for table in part.page.tables],
+        "tables": tables or [table for part in parts for table in (*part.page.tables, *part.page.wide)],
         "notes": _notes(parts, kind),
         "details": [(part.label, table) for part in parts for table in part.page.tables] if tables else [],
         "pictures": pictures,
@@ -144,8 +145,20 @@ def _section(name: str, parts: Sequence[ResultsFolder], root: Path) -> dict[str,
         "claims": _claims(parts),
         "heading": NOT_PRINTED.get(kind),
         "links": [(part.label, (part.folder / PAGE).relative_to(root).as_posix()) for part in parts],
-        "warnings": list(dict.fromkeys(sentence for part in parts for sentence in part.page.warnings)),
+        "warnings": _warnings(parts),
     }
+
+
+def _warnings(parts: Sequence[ResultsFolder]) -> list[str]:
+    """List what is worth knowing; what concerns one of two readings says which."""
+    found: dict[str, list[str]] = {}
+    for part in parts:
+        for sentence in part.page.warnings:
+            found.setdefault(sentence, []).append(part.label)
+    return [
+        sentence if len(of) == len(parts) else f"{' and '.join(of).capitalize()}: {sentence}"
+        for sentence, of in found.items()
+    ]
 
 
 def _caption(part: ResultsFolder, figure: str) -> str:
@@ -234,6 +247,8 @@ def _notes(parts: Sequence[ResultsFolder], kind: str) -> list[str]:
             "Averaged over the sparsity levels, mean ± standard deviation over the repeats; differences are paired by "
             f"draw. The paper prints Figure 2 without numbers. {zeros}"
         ]
+    if kind == "theorem":
+        return [BOUNDS, ERRATA_READING]
     return []
 
 
@@ -256,7 +271,11 @@ def _claims(parts: Sequence[ResultsFolder]) -> list[dict[str, Any]]:
 def _counts(by_name: Mapping[str, Sequence[ResultsFolder]]) -> list[tuple[str, str, list[int]]]:
     """Count the claims by verdict, in one line per experiment and reading."""
     return [
-        (name, part.label, [sum(claim["verdict"] == verdict for claim in part.page.claims) for verdict in VERDICTS])
+        (
+            name,
+            part.label if part.reading else NONE,
+            [sum(claim["verdict"] == verdict for claim in part.page.claims) for verdict in VERDICTS],
+        )
         for name, parts in by_name.items()
         for part in parts
         if part.page.claims

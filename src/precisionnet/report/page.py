@@ -55,11 +55,13 @@ def _without_control_characters(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table for the terminal: the first column is text, the others numbers."""
+    """A table for the terminal and for pages: its first columns are text, the others numbers."""
 
     title: str
     columns: list[str]
     rows: list[list[str]]
+    texts: int = 1
+    """Number of columns that are text."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ class PageParts:
     terminal: list[TextTable]
     where: list[str] = field(default_factory=lambda: ["repeat"])
     """Columns that tell the fits of one method apart."""
+    wide: list[TextTable] = field(default_factory=list)
+    """Tables of the page that no terminal has room for; the page over several experiments has them, too."""
 
 
 def marks(rows: Sequence[Row]) -> dict[str, Markup]:

@@ -69,6 +69,7 @@ def theorem_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequenc
         }
         for slope in found
     ]
+    bounds = _bounds(rows)
     repeats, base = len({row["repeat"] for row in rows}), about.get("base", {})
     facts = [(base.get("n_samples"), "rows T at the base"), (base.get("n_features"), "features N at the base")]
     return PageParts(
@@ -78,7 +79,7 @@ def theorem_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequenc
             "slopes": lines,
             "panels": panels,
             "reading": READING,
-            "bounds": _bounds(rows),
+            "bounds": bounds,
             "bounds_reading": BOUNDS,
             "errata": _errata(),
             "errata_reading": ERRATA_READING,
@@ -95,6 +96,7 @@ def theorem_parts(rows: Sequence[Row], about: Mapping[str, Any], claims: Sequenc
             )
         ],
         ["vary", "n_samples", "n_features", "repeat"],
+        [*([bounds] if bounds.rows else []), _errata()],
     )
 
 
@@ -153,34 +155,43 @@ def _how(repeats: int) -> list[str]:
     ]
 
 
-def _bounds(rows: Sequence[Row]) -> list[list[str]]:
+def _bounds(rows: Sequence[Row]) -> TextTable:
     """Error and bounds by distance, as text."""
-    names = (
-        "nuclear_distance",
-        "frobenius_distance",
-        "frobenius_error",
-        "sharper_bound",
-        "linear_bound",
-        "paper_bound",
-    )
-    return [
-        [str(line["direction"]), *(f"{line[name]:.2g}" for name in names), f"{line['kept']:.0%}"]
+    names = {
+        "nuclear_distance": "Nuclear distance",
+        "frobenius_distance": "Frobenius distance",
+        "frobenius_error": "Error",
+        "sharper_bound": "Sharper bound",
+        "linear_bound": "Linear bound",
+        "paper_bound": "Paper’s bound",
+    }
+    lines = [
+        [str(line["direction"]), *(_short(line[name]) for name in names), f"{line['kept']:.0%}"]
         for _, line in bounds_frame(rows).iterrows()
     ]
+    columns = ["Directions", *names.values(), "Sharper one kept"]
+    return TextTable("The paper’s bound beside a linear one", columns, lines)
+
+
+def _short(value: float) -> str:
+    """Two digits, and all of those before the point."""
+    return f"{value:,.0f}" if abs(value) >= 99.5 else f"{value:.2g}"
 
 
 @cache
-def _errata() -> list[dict[str, str]]:
-    return [
-        {
-            "where": found.erratum.where,
-            "printed": _greek(found.erratum.printed),
-            "corrected": _greek(found.erratum.corrected),
-            "printed_fails": f"{found.printed_fails:.0%}",
-            "corrected_fails": f"{found.corrected_fails:.0%}",
-        }
+def _errata() -> TextTable:
+    columns = ["Place", "Printed", "Should be", "Printed fails", "Corrected fails"]
+    lines = [
+        [
+            found.erratum.where,
+            _greek(found.erratum.printed),
+            _greek(found.erratum.corrected),
+            f"{found.printed_fails:.0%}",
+            f"{found.corrected_fails:.0%}",
+        ]
         for found in check_errata()
     ]
+    return TextTable("Errata of the text and the proof", columns, lines, texts=3)
 
 
 def _greek(text: str) -> str:
