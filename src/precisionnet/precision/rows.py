@@ -416,7 +416,8 @@ def _large(
             )
         )
     if reason:
-        penalty = penalty_for_components(screened.pairs, n, dense_most)
+        # Where pairs were dropped, those that are held may join too few columns to tell more than that.
+        penalty = max(screened.kept_above, penalty_for_components(screened.pairs, n, dense_most))
         raise InputError(
             f"l1_penalty={l1_penalty:.3g} leaves a component of {max(map(len, groups)):,} columns, too large for dense "
             f"matrices (at most {dense_most:,} here), and {reason}: raise l1_penalty to {rounded_up(penalty):g}, from "
