@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy import sparse
@@ -13,6 +14,7 @@ from scipy import sparse
 from precisionnet import PNNClassifier, PNNRegressor, load, sparsity_curve, stability_curve
 from precisionnet.errors import InputError, PrecisionNetError
 from precisionnet.estimators import forecast as forecast_module
+from precisionnet.estimators import preparation
 from precisionnet.estimators.explanation import AROUND, task_effects
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.forecast import refuse_no_room
@@ -268,6 +270,26 @@ def test_no_room_is_said_beforehand(monkeypatch, support, remedy):
     model = PNNRegressor(support=support, random_state=0, l1_scale=0.5)
     with pytest.raises(InputError, match=remedy):
         model.fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "remedy"), [({"support": "dense"}, ", or set support='sparse'"), ({"method": "naive"}, "")]
+)
+def test_pairs_without_room_are_refused_before_there_is_a_covariance(monkeypatch, parameters, remedy):
+    monkeypatch.setattr(forecast_module, "free_memory", lambda: 1e7)
+    monkeypatch.setattr(preparation, "sample_covariance", None)
+    X = np.random.default_rng(0).standard_normal((40, 400))
+    with pytest.raises(InputError, match=rf"all pairs needs 0\.013 GB or more .* take fewer columns{remedy}\.$"):
+        PNNRegressor(**parameters).fit(X, X[:, 0])
+
+
+def test_what_is_not_in_memory_yet_is_refused_before_it_comes(monkeypatch):
+    frame = pytest.importorskip("dask.dataframe").from_pandas(pd.DataFrame(np.ones((2000, 600))), npartitions=2)
+    monkeypatch.setattr(forecast_module, "free_memory", lambda: 1e8)
+    with pytest.raises(InputError, match=r"2,000 rows of 600 columns needs .* fit_table"):
+        PNNRegressor().fit(frame, np.zeros(2000))
+    with pytest.raises(InputError, match=r"the path 'rows\.parquet'.* fit_table"):
+        PNNRegressor().fit("rows.parquet", np.zeros(2000))
 
 
 @pytest.mark.parametrize("n", [40, 400])

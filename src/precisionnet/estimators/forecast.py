@@ -15,7 +15,8 @@ is estimated from a sample of columns.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -172,8 +173,10 @@ def refuse_too_many_numbers(X: Any) -> None:
     X : array-like
         What was given to ``fit``; it may be mapped from a file that is larger than the memory.
     """
-    shape = getattr(X, "shape", ())
-    if not (isinstance(shape, tuple) and len(shape) == 2 and all(isinstance(one, int) for one in shape)):
+    if isinstance(X, str | Path):
+        raise InputError(f"X is the path {str(X)!r}, and rows in memory are needed: read the file, or use fit_table.")
+    shape = _shape_of(X)
+    if shape is None:
         return  # other checks refuse it
     n_rows, n = shape
     if n_rows * n < FEW_NUMBERS:
@@ -185,6 +188,43 @@ def refuse_too_many_numbers(X: Any) -> None:
             "free: write the rows to a parquet file and use fit_table, which reads them piece by piece, or take fewer "
             "rows."
         )
+
+
+def _shape_of(X: Any) -> tuple[int, int] | None:
+    """Return rows and columns of a table; the rows of a Dask DataFrame are counted, before they are brought here."""
+    shape = getattr(X, "shape", ())
+    if not (isinstance(shape, tuple) and len(shape) == 2):
+        return None
+    if type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "columns"):
+        shape = len(X), shape[1]
+    return shape if all(isinstance(one, int) for one in shape) else None
+
+
+def refuse_pairs_without_room(n: int, settings: Settings, *, own_network: bool, in_memory: bool = True) -> None:
+    """Refuse a fit whose matrices of all pairs have no room, before the first of them is made.
+
+    Parameters
+    ----------
+    n : int
+        Number of columns.
+    settings : Settings
+        Settings of the fit.
+    own_network : bool
+        Whether the network is the user's.
+    in_memory : bool, default=True
+        Whether all rows are in memory, as a sparse support needs them.
+    """
+    if n <= SAMPLED * 4 or settings.on_sparse_support(n, own_network=own_network):
+        return
+    need, free = DENSE_BYTES * float(n) ** 2, free_memory()
+    if need <= free:
+        return
+    able = replace(settings, support="sparse").on_sparse_support(n, own_network=own_network)
+    other = "set support='sparse'" if in_memory else "use fit with support='sparse' on as many rows as memory holds"
+    raise InputError(
+        f"A fit of {n:,} columns with matrices of all pairs needs {need / 1e9:.2g} GB or more and {free / 1e9:.2g} GB "
+        f"are free: take fewer columns{f', or {other}' if able else ''}."
+    )
 
 
 def refuse_no_room(data: TrainingData, settings: Settings) -> None:
