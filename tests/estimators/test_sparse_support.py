@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -263,13 +264,39 @@ def test_columns_in_groups_are_no_giant_component(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::precisionnet.errors.PrecisionNetWarning")
-@pytest.mark.parametrize(("support", "remedy"), [("dense", "support='sparse'"), ("sparse", "l1_scale")])
-def test_no_room_is_said_beforehand(monkeypatch, support, remedy):
-    monkeypatch.setattr(forecast_module, "free_memory", lambda: 1e6)
+@pytest.mark.parametrize(
+    ("free", "parameters", "named"),
+    [
+        (5e8, {"support": "dense"}, "support='(?P<support>sparse)'"),
+        (5e8, {"support": "dense", "l1_scale": 0.5}, None),  # on a sparse support there is no room either
+        (5e8, {"support": "sparse", "l1_scale": 0.5}, "l1_scale=(?P<l1_scale>[0-9.]+)"),
+        (5e8, {"support": "sparse", "l1_penalty": 0.15}, "l1_penalty=(?P<l1_penalty>[0-9.]+)"),
+        (4.1e8, {"support": "sparse", "l1_scale": 0.5}, None),
+    ],
+)
+def test_no_room_is_said_beforehand_with_a_setting_that_has_room(monkeypatch, free, parameters, named):
+    monkeypatch.setattr(forecast_module, "free_memory", lambda: free)
     X = np.random.default_rng(0).standard_normal((40, 400))
-    model = PNNRegressor(support=support, random_state=0, l1_scale=0.5)
-    with pytest.raises(InputError, match=remedy):
-        model.fit(X, X[:, 0])
+    with pytest.raises(InputError, match="A fit of 400 columns needs") as caught:
+        PNNRegressor(random_state=0, **parameters).fit(X, X[:, 0])
+    found = re.search(f"set {named}", str(caught.value))
+    assert (found is None) == (named is None)
+    if found is None:
+        assert "take fewer columns, or fewer members with n_members=." in str(caught.value)
+        return
+    works = {name: value if name == "support" else float(value) for name, value in found.groupdict().items()}
+    settings, data, _ = PNNRegressor(**parameters | works)._prepared(X, X[:, 0], None, X_val=None)
+    refuse_no_room(data, settings)
+
+
+@pytest.mark.filterwarnings("ignore::precisionnet.errors.PrecisionNetWarning")
+def test_a_penalty_that_is_high_enough_is_not_said_to_be_too_low(monkeypatch):
+    """Groups of columns have many edges at any penalty: raising it to that of chance would lower it."""
+    monkeypatch.setattr(forecast_module, "free_memory", lambda: 4.1e8)
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((200, 40)), 10, axis=1) + 0.3 * rng.standard_normal((200, 400))
+    with pytest.raises(InputError, match=r"free: take fewer columns, or fewer members"):
+        PNNRegressor(support="sparse", l1_scale=3.0).fit(X, X[:, 0])
 
 
 @pytest.mark.parametrize(
@@ -306,9 +333,9 @@ def test_rows_without_room_are_refused_before_they_are_copied(monkeypatch, tmp_p
 def test_giant_component_is_refused_with_the_scale_that_works(monkeypatch):
     monkeypatch.setattr(forecast_module, "DENSE_MOST", 100)
     X = np.random.default_rng(0).standard_normal((60, 400))
-    with pytest.raises(InputError, match="raise l1_scale to about") as caught:
+    with pytest.raises(InputError, match="set l1_scale=") as caught:
         PNNRegressor(support="sparse", random_state=0).fit(X, X[:, 0])
-    scale = float(str(caught.value).split("l1_scale to about ")[1].split(",")[0])
+    scale = float(re.search(r"l1_scale=([0-9.]+) or more", str(caught.value))[1])
     model = PNNRegressor(support="sparse", l1_scale=scale)
     settings, data, _ = model._prepared(X, X[:, 0], None, X_val=None)
     refuse_no_room(data, settings)

@@ -176,7 +176,7 @@ class BasePNN(FittedAttributes, TableFits, BaseEstimator):  # type: ignore[misc]
         """
         before = self.__dict__.pop("_fitted", None)  # a fit that fails leaves no model, and none of another table
         settings, data, callbacks = self._prepared(X, y, sample_weight, X_val=X_val, y_val=y_val, groups=groups)
-        refuse_no_room(data, settings)
+        refuse_no_room(data, settings, own_network=self.network is not None)
         resume = before if self.warm_start else None
         self._fitted = train(
             data, settings, network=self.network, callbacks=callbacks, n_jobs=self.n_jobs, resume=resume

@@ -223,7 +223,7 @@ def warn_about_columns(emp_cov: Matrix, constant: IndexArray, names: Sequence[st
     if n_rows <= len(names):
         _warn(
             f"{n_rows} training rows for {len(names)} columns: the covariance is singular and the graph rests on the "
-            "l1 penalty alone; read its edges with care, raise l1_scale, or bring more rows."
+            "l1 penalty alone; read its edges with care, raise l1_scale=, or bring more rows."
         )
 
 

@@ -227,8 +227,8 @@ def refuse_pairs_without_room(n: int, settings: Settings, *, own_network: bool, 
     )
 
 
-def refuse_no_room(data: TrainingData, settings: Settings) -> None:
-    """Refuse a fit that needs more memory than is free, and name a setting that needs less.
+def refuse_no_room(data: TrainingData, settings: Settings, *, own_network: bool = False) -> None:
+    """Refuse a fit that needs more memory than is free, and name a setting with which it has room.
 
     Parameters
     ----------
@@ -236,6 +236,8 @@ def refuse_no_room(data: TrainingData, settings: Settings) -> None:
         The prepared rows.
     settings : Settings
         Settings of the fit.
+    own_network : bool, default=False
+        Whether the network is the user's.
     """
     n_rows, n = data.training.X.shape
     if MANY_KERNEL_ROWS < n_rows <= settings.kernel_rows and settings.readout == "several" and data.whole is None:
@@ -250,17 +252,21 @@ def refuse_no_room(data: TrainingData, settings: Settings) -> None:
     coming, free = forecast(data, settings), free_memory()
     if coming.memory > free:
         need = f"A fit of {n:,} columns needs about {coming.memory / 1e9:.2g} GB and {free / 1e9:.2g} GB are free: "
-        able = data.whole is None and settings.recipe == "standard" and settings.method in ("joint", "glasso")
-        if not data.sparse and able:
+        sparse = replace(settings, support="sparse")
+        able = data.whole is None and sparse.on_sparse_support(n, own_network=own_network)
+        if not data.sparse and able and forecast(replace(data, sparse=True), sparse).memory <= free:
             raise InputError(f"{need}set support='sparse', or take fewer columns.")
         if data.sparse and coming.n_edges > 2 * n:
-            raise InputError(f"{need}raise l1_scale to about {_enough_scale(data):g}, or take fewer columns.")
-        raise InputError(f"{need}take fewer columns, or fewer members with n_members.")
+            name, value = _enough_penalty(data, settings)
+            higher = replace(settings, **{name: value})
+            if value > getattr(settings, name) and forecast(data, higher).memory <= free:
+                raise InputError(f"{need}set {name}={value:g} or more, or take fewer columns.")
+        raise InputError(f"{need}take fewer columns, or fewer members with n_members=.")
     if data.sparse and n > DENSE_MOST and (by_chance := _chance_degree(data, settings)) > JOINING:
+        name, value = _enough_penalty(data, settings)
         raise InputError(
             f"At this penalty each of {n:,} columns is joined to {by_chance:.2g} others by chance alone, which makes "
-            f"one component that no solver has room for: raise l1_scale to about {_enough_scale(data):g}, or take "
-            "fewer columns."
+            f"one component that no solver has room for: set {name}={value:g} or more, or take fewer columns."
         )
 
 
@@ -334,7 +340,11 @@ def _chance_degree(data: TrainingData, settings: Settings) -> float:
     return float(rows.X.shape[1] * special.erfc(threshold * np.sqrt(rows.weight.sum() / 2.0)))
 
 
-def _enough_scale(data: TrainingData) -> float:
-    """Return an ``l1_scale`` at which chance alone joins few columns."""
-    n = data.training.X.shape[1]
-    return rounded_up(float(special.erfcinv(CHANCE_DEGREE / n) * np.sqrt(2.0 / np.log(n))), 2)
+def _enough_penalty(data: TrainingData, settings: Settings) -> tuple[str, float]:
+    """Return a penalty at which chance alone joins few columns, in the parameter that decides: name and value."""
+    usual = _penalty(data, settings).usual_penalty
+    chance = float(special.erfcinv(CHANCE_DEGREE / data.training.X.shape[1]))
+    enough = chance * float(np.sqrt(2.0 / data.training.weight.sum()) * data.emp_cov.diagonal().mean())
+    if settings.l1_penalty is None:
+        return "l1_scale", rounded_up(enough / usual, 2)
+    return "l1_penalty", rounded_up(enough, 2)
