@@ -27,7 +27,7 @@ from precisionnet.joint.problem import GraphTerms
 from precisionnet.joint.sparse_support import LearnedOnSupport, revise, sparse_start
 from precisionnet.kinds import SEVERAL, kinds_for
 from precisionnet.parameters import DENSE_MOST, settings_of
-from precisionnet.precision import graphical_lasso, graphical_lasso_terms, sample_covariance
+from precisionnet.precision import graphical_lasso, graphical_lasso_terms, rows, sample_covariance, sparse_solver
 from precisionnet.sparse_matrices import Support
 
 N, ROWS = 24, 70
@@ -339,6 +339,20 @@ def test_giant_component_is_refused_with_the_scale_that_works(monkeypatch):
     model = PNNRegressor(support="sparse", l1_scale=scale)
     settings, data, _ = model._prepared(X, X[:, 0], None, X_val=None)
     refuse_no_room(data, settings)
+
+
+@pytest.mark.filterwarnings("ignore::precisionnet.errors.PrecisionNetWarning")
+@pytest.mark.parametrize("parameters", [{}, {"l1_penalty": 0.2}])
+def test_a_component_that_no_solver_takes_is_said_in_parameters_of_the_fit(monkeypatch, parameters):
+    monkeypatch.setattr(rows, "largest_dense", lambda memory, n_rows: 40)
+    monkeypatch.setattr(sparse_solver, "MOST_MULTIPLICATIONS", 1e4)
+    X = np.random.default_rng(0).standard_normal((60, 300))
+    few = {"support": "sparse", "n_members": 2, "max_epochs": 1, "readout": "mean", "random_state": 0}
+    with pytest.raises(InputError, match=r"circles for a sparse factor: set .* or more, or take fewer") as caught:
+        PNNRegressor(**few, **parameters).fit(X, X[:, 0])
+    name, value = re.search(r"set (\w+)=([0-9.]+) or more", str(caught.value)).groups()
+    assert name == next(iter(parameters), "l1_scale")
+    assert PNNRegressor(**few, **{name: float(value)}).fit(X, X[:, 0]).precision_.nnz > 300
 
 
 @pytest.mark.filterwarnings("ignore::precisionnet.errors.PrecisionNetWarning")
