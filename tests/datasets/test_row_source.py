@@ -126,6 +126,22 @@ def test_results_of_partitions_are_joined_on_their_way(table, monkeypatch):
     assert came == [rows]
 
 
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (lambda t: t.drop(columns="b"), "no column 'b'"),
+        (lambda t: t.assign(z=1.0), "a new column 'z'"),
+        (lambda t: t.assign(b="high"), "changes midway: column 'b' holds no numbers"),
+    ],
+)
+def test_a_partition_that_is_otherwise_is_refused_by_name(table, second, said):
+    delayed = pytest.importorskip("dask").delayed
+    parts, empty = [delayed(table), delayed(second(table[:10]))], table.iloc[:0]
+    source = pytest.importorskip("dask.dataframe").from_delayed(parts, meta=empty, verify_meta=False)
+    with pytest.raises(InputError, match=f"Partition 2 of the Dask DataFrame (has )?{said}"):
+        read(source)
+
+
 def test_empty_sources_are_refused(table, tmp_path):
     with pytest.raises(InputError, match="empty"):
         read([])

@@ -43,7 +43,7 @@ class Pieces:
     read : callable
         Start from the first row: columns -> pieces, each with what a sentence calls it.
     exact : bool, default=False
-        Whether later pieces must have these columns and no others, as batches must.
+        Whether later pieces must have these columns and no others, as batches and partitions must.
     lazy_parts : tuple, default=()
         Partitions of a Dask DataFrame, each to be computed where it lies.
     late : tuple of str, default=()
@@ -266,7 +266,7 @@ def _of_dask(source: Any) -> Pieces:
             for piece in cut(result_of(part, client), number):
                 yield f"Partition {number} of the Dask DataFrame", piece
 
-    return Pieces("The Dask DataFrame", schema_of(source._meta), read, lazy_parts=parts)
+    return Pieces("The Dask DataFrame", schema_of(source._meta), read, exact=True, lazy_parts=parts)
 
 
 def schema_of(piece: Any) -> pa.Schema:

@@ -258,7 +258,8 @@ def refuse_no_room(data: TrainingData, settings: Settings, *, own_network: bool 
             raise InputError(f"{need}set support='sparse', or take fewer columns.")
         if data.sparse and coming.n_edges > 2 * n:
             name, value = _enough_penalty(data, settings)
-            higher = replace(settings, **{name: value})
+            of_scale = name == "l1_scale"
+            higher = replace(settings, l1_scale=value) if of_scale else replace(settings, l1_penalty=value)
             if value > getattr(settings, name) and forecast(data, higher).memory <= free:
                 raise InputError(f"{need}set {name}={value:g} or more, or take fewer columns.")
         raise InputError(f"{need}take fewer columns, or fewer members with n_members=.")
