@@ -135,6 +135,10 @@ def test_fits_against_rows_are_the_committed_rows():
         workers = "" if how == "passes" else f" + 2 x {row.peak_worker_gb:.2f}"
         assert shown[2] == f"{row.peak_gb:.2f}{workers} GB"
         assert shown[3] == f"{row.mae_test:.4f}"
+    older = (
+        rows["recipe_version"] != pd.read_csv(ROOT / "results" / "scale" / "fit.csv")["recipe_version"].max()
+    ).any()
+    assert ("The rows are of an earlier recipe." in (ROOT / "docs" / "large.md").read_text(encoding="utf-8")) == older
     stream = rows[(rows["how"] == "stream") & (rows["n_rows"] == 1_000_000)].iloc[0]
     decision = (ROOT / "docs" / "decisions" / "0021-rows-without-end.md").read_text(encoding="utf-8")
     assert f"a million rows of 50 columns in {stream.cpu_seconds:.0f} processor seconds" in decision
