@@ -12,7 +12,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from precisionnet import PNNClassifier, PNNRegressor, load, sparsity_curve, stability_curve
+from precisionnet import GraphicalLasso, PNNClassifier, PNNRegressor, load, sparsity_curve, stability_curve
 from precisionnet.errors import InputError, PrecisionNetError
 from precisionnet.estimators import forecast as forecast_module
 from precisionnet.estimators import preparation
@@ -317,6 +317,8 @@ def test_what_is_not_in_memory_yet_is_refused_before_it_comes(monkeypatch):
         PNNRegressor().fit(frame, np.zeros(2000))
     with pytest.raises(InputError, match=r"the path 'rows\.parquet'.* fit_table"):
         PNNRegressor().fit("rows.parquet", np.zeros(2000))
+    with pytest.raises(InputError, match=r"the path 'rows\.parquet'.* read the file first"):
+        GraphicalLasso().fit("rows.parquet")
 
 
 @pytest.mark.parametrize("n", [40, 400])

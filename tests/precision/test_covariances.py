@@ -14,6 +14,7 @@ from precisionnet import GraphicalLasso
 from precisionnet.errors import InputError
 from precisionnet.evidence import edge_inference
 from precisionnet.linalg import psd_projection
+from precisionnet.memory import gigabytes
 from precisionnet.precision import (
     StreamingMoments,
     covariance,
@@ -81,6 +82,7 @@ def test_a_covariance_without_room_is_refused_before_it_is_made(monkeypatch):
     ):
         with pytest.raises(InputError, match="covariance of 21 columns .* graphical_lasso_from_rows, which stores no"):
             refused(X)
+    assert [gigabytes(n) for n in (4.3e8, 2.1e10, 9.96e10, 3.21e12)] == ["0.43 GB", "21 GB", "100 GB", "3,210 GB"]
 
 
 def test_one_row_at_a_time_far_from_zero_keeps_twelve_digits():

@@ -29,7 +29,7 @@ from precisionnet.joint.problem import GraphTerms
 from precisionnet.joint.sparse_support import FREE_PER_NODE, LIGHT_MOST, LIGHTER
 from precisionnet.joint.standard import STACKED
 from precisionnet.kinds import TRIED_FROM
-from precisionnet.memory import free_memory
+from precisionnet.memory import free_memory, gigabytes
 from precisionnet.parameters import Settings
 from precisionnet.precision.rows import DENSE_MOST, rounded_up
 from precisionnet.threads import limited_threads
@@ -106,7 +106,7 @@ class Forecast:
         >>> Forecast(20.0, 1e9, sparse=False).sentence_for(6)
         'The 6 fits take about 2 minutes, one after another, and 1 GB of memory.'
         """
-        memory = f"{self.memory / 1e9:.2g} GB of memory."
+        memory = f"{gigabytes(self.memory)} of memory."
         if n_fits == 1:
             return f"The fit takes about {shown_seconds(self.seconds)} and {memory}"
         return f"The {n_fits} fits take about {shown_seconds(n_fits * self.seconds)}, one after another, and {memory}"
@@ -184,7 +184,7 @@ def refuse_too_many_numbers(X: Any) -> None:
     need, free = ROW_BYTES * float(n_rows) * n, free_memory()
     if need > free:
         raise InputError(
-            f"A fit to {n_rows:,} rows of {n:,} columns needs about {need / 1e9:.2g} GB and {free / 1e9:.2g} GB are "
+            f"A fit to {n_rows:,} rows of {n:,} columns needs about {gigabytes(need)} and {gigabytes(free)} are "
             "free: write the rows to a parquet file and use fit_table, which reads them piece by piece, or take fewer "
             "rows."
         )
@@ -222,7 +222,7 @@ def refuse_pairs_without_room(n: int, settings: Settings, *, own_network: bool, 
     able = replace(settings, support="sparse").on_sparse_support(n, own_network=own_network)
     other = "set support='sparse'" if in_memory else "use fit with support='sparse' on as many rows as memory holds"
     raise InputError(
-        f"A fit of {n:,} columns with matrices of all pairs needs {need / 1e9:.2g} GB or more and {free / 1e9:.2g} GB "
+        f"A fit of {n:,} columns with matrices of all pairs needs {gigabytes(need)} or more and {gigabytes(free)} "
         f"are free: take fewer columns{f', or {other}' if able else ''}."
     )
 
@@ -244,14 +244,14 @@ def refuse_no_room(data: TrainingData, settings: Settings, *, own_network: bool 
         kernel, free = KERNEL_BYTES * float(n_rows) ** 2, free_memory()
         if kernel > free and not data.sparse:
             raise InputError(
-                f"A kernel machine of {n_rows:,} rows needs about {kernel / 1e9:.2g} GB and {free / 1e9:.2g} GB are "
-                f"free: set kernel_rows below {n_rows:,}, and there is none."
+                f"A kernel machine of {n_rows:,} rows needs about {gigabytes(kernel)} and {gigabytes(free)} are "
+                "free: set kernel_rows=0, which leaves it out."
             )
     if n <= SAMPLED * 4:
         return
     coming, free = forecast(data, settings), free_memory()
     if coming.memory > free:
-        need = f"A fit of {n:,} columns needs about {coming.memory / 1e9:.2g} GB and {free / 1e9:.2g} GB are free: "
+        need = f"A fit of {n:,} columns needs about {gigabytes(coming.memory)} and {gigabytes(free)} are free: "
         sparse = replace(settings, support="sparse")
         able = data.whole is None and sparse.on_sparse_support(n, own_network=own_network)
         if not data.sparse and able and forecast(replace(data, sparse=True), sparse).memory <= free:

@@ -38,7 +38,7 @@ from scipy.special import ndtri
 
 from precisionnet.errors import InputError
 from precisionnet.linalg import psd_projection, symmetrize
-from precisionnet.memory import free_memory
+from precisionnet.memory import free_memory, gigabytes
 from precisionnet.types import BoolArray, FloatArray
 
 MANY_COLUMNS = 5_000
@@ -65,7 +65,7 @@ def refuse_covariance_without_room(n_features: int) -> None:
     need, free = 16.0 * float(n_features) ** 2, free_memory()
     if need > free:
         raise InputError(
-            f"A covariance of {n_features:,} columns takes {need / 1e9:.2g} GB to compute and {free / 1e9:.2g} GB are "
+            f"A covariance of {n_features:,} columns takes {gigabytes(need)} to compute and {gigabytes(free)} are "
             "free: take fewer columns, or graphical_lasso_from_rows, which stores no matrix of all pairs."
         )
 
