@@ -37,6 +37,32 @@ def test_fits_against_columns_are_the_committed_rows():
         assert (seconds, memory) == (f"{row.cpu_seconds:.0f}", f"{row.peak_gb:.2f} GB")
 
 
+def test_sentences_about_fits_against_columns_are_the_committed_rows():
+    rows = pd.read_csv(ROOT / "results" / "scale" / "fit.csv")
+    text = " ".join((ROOT / "docs" / "large.md").read_text(encoding="utf-8").split())
+    sparse = rows[rows["case"].isin(["columns", "planted"])]
+    older = sparse.loc[sparse["recipe_version"] != rows["recipe_version"].max(), "n_features"].tolist()
+    assert older in ([], [20_000])
+    assert ("The row of 20,000 columns is of an earlier recipe" in text) == bool(older)
+    slopes = [fit.cost_slope(part.to_dict("records")) for part in (sparse, sparse[sparse["n_features"] <= 10_000])]
+    assert f"grow to the power {slopes[0]:.2f}, up to 10,000 to the power {slopes[1]:.2f}." in text
+    assert max(slopes) <= 1.2
+    dense = rows[rows["case"] == "dense"].set_index("n_features")
+    few, more, many = (dense.loc[n] for n in (200, 400, 1000))
+    assert f"200 columns take {few.cpu_seconds:.0f} processor seconds, of 400 columns {more.cpu_seconds:.0f}," in text
+    assert f"{many.cpu_seconds:.0f} and {many.peak_gb:.1f} GB" in text
+    (planted,) = rows[rows["case"] == "planted"].itertuples()
+    assert planted.found == planted.planted
+    assert f"is {planted.error:.3f}, that of scikit-learn's `LassoCV` {planted.peer_error:.3f}" in text
+    ways = rows[rows["case"] == "predict"].set_index("support")
+    seconds = ways["cpu_seconds"]
+    assert f"takes {seconds['sparse']} processor seconds for 512 rows, {seconds['dense']:.1f} with a dense" in text
+    assert (
+        f"({seconds['dense'] / seconds['sparse']:.0f} times), and differs by {float(ways.difference['sparse']):.0e}"
+        in text
+    )
+
+
 @pytest.mark.parametrize(("name", "taken"), [("fit", "seconds"), ("rows", "cpu_seconds")])
 def test_forecasts_are_within_a_factor_of_two(name, taken):
     """Two workers of ``rows`` share what the estimate says of one, so that their processor seconds are held to it."""
@@ -109,6 +135,10 @@ def test_fits_against_rows_are_the_committed_rows():
         workers = "" if how == "passes" else f" + 2 x {row.peak_worker_gb:.2f}"
         assert shown[2] == f"{row.peak_gb:.2f}{workers} GB"
         assert shown[3] == f"{row.mae_test:.4f}"
+    older = (
+        rows["recipe_version"] != pd.read_csv(ROOT / "results" / "scale" / "fit.csv")["recipe_version"].max()
+    ).any()
+    assert ("The rows are of an earlier recipe." in (ROOT / "docs" / "large.md").read_text(encoding="utf-8")) == older
     stream = rows[(rows["how"] == "stream") & (rows["n_rows"] == 1_000_000)].iloc[0]
     decision = (ROOT / "docs" / "decisions" / "0021-rows-without-end.md").read_text(encoding="utf-8")
     assert f"a million rows of 50 columns in {stream.cpu_seconds:.0f} processor seconds" in decision

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -16,7 +17,7 @@ import pandas as pd
 import pytest
 from joblib.parallel import ThreadingBackend
 
-from precisionnet import PNNRegressor
+from precisionnet import PNNRegressor, workers
 from precisionnet.datasets import Dataset
 from precisionnet.errors import InputError
 from precisionnet.evaluation import measure, people_folds
@@ -39,6 +40,25 @@ def test_results_are_in_order_and_workers_start_none_of_their_own():
     with joblib.parallel_config(n_jobs=2):
         assert count_for(None) == 2
         assert {one[2] for one in in_workers(place, numbers(3), None, shared=(0.0,))} == {1}
+
+
+@pytest.mark.parametrize(("at_once", "sizes"), [(None, [7]), (3, [3, 3, 1])])
+def test_large_calls_go_to_a_cluster_a_few_at_a_time(monkeypatch, at_once, sizes):
+    """The next ones are not even made before those are done; their names go on."""
+    made, sent, named = [], [], []
+
+    def results(function, calls, shared, names):
+        sent.append(len(calls))
+        assert len(made) == sum(sent)
+        named.extend(names)
+        yield from ((i, function(*shared, *call)) for i, call in reversed(list(enumerate(calls))))
+
+    monkeypatch.setattr(workers, "_CLUSTER", SimpleNamespace(get=lambda: SimpleNamespace(workers=2, results=results)))
+    calls = (made.append(i) or (i + 1,) for i in range(7))
+    found = in_workers(divmod, calls, None, shared=(100,), at_once=at_once)
+    assert found == [divmod(100, i + 1) for i in range(7)]
+    assert sent == sizes
+    assert named == [f"call {i + 1}" for i in range(7)]
 
 
 def initialized() -> None:

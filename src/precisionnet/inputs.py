@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from precisionnet.errors import InputError, refuse_all
-from precisionnet.memory import free_memory, table_bytes
+from precisionnet.memory import free_memory, gigabytes, table_bytes
 
 TABLE_ENDINGS = ".csv, .tsv, .parquet, .xlsx"
 SHARE_OF_FREE_MEMORY = 0.05
@@ -49,7 +49,7 @@ def is_huge(tables: list[str]) -> bool:
     sizes = [size for table in tables if (size := table_bytes(Path(table))) > SHARE_OF_FREE_MEMORY * free_memory()]
     if sizes and len(tables) > 1:
         raise InputError(
-            f"A table of {sizes[0] / 1e9:.2g} GB is too large to be joined in memory: join the tables beforehand, into "
+            f"A table of {gigabytes(sizes[0])} is too large to be joined in memory: join the tables beforehand, into "
             "one parquet file, which is then read piece by piece."
         )
     return bool(sizes)

@@ -22,6 +22,12 @@ def free_memory() -> float:
             return 4e9
 
 
+def gigabytes(n_bytes: float) -> str:
+    """Write bytes in gigabytes: two digits, and all digits of a hundred and more."""
+    many = n_bytes / 1e9
+    return f"{many:.2g} GB" if many < 99.5 else f"{many:,.0f} GB"
+
+
 def table_bytes(path: Path) -> float:
     """Return how many bytes the numbers of a file take in memory; text about as many as in the file."""
     size = path.stat().st_size

@@ -261,6 +261,7 @@ def in_workers(
     *,
     shared: Call = (),
     by_file: bool = True,
+    at_once: int | None = None,
 ) -> list[Returned]:
     """Return ``function(*shared, *call)`` for each call, in order.
 
@@ -276,6 +277,9 @@ def in_workers(
         First arguments, the same for all calls.
     by_file : bool, default=True
         Whether processes of this machine get large arrays through a file that they share, read-only.
+    at_once : int, optional
+        Calls that are made and sent to a cluster together, where their arguments are large; all by default. Processes
+        of this machine get them one by one.
 
     Returns
     -------
@@ -284,9 +288,12 @@ def in_workers(
     """
     cluster = _CLUSTER.get()
     if cluster is not None:
-        waiting = list(calls)
-        found = dict(cluster.results(function, waiting, shared))
-        return [found[place] for place in range(len(waiting))]
+        waiting, found = iter(calls), list[Returned]()
+        while some := list(islice(waiting, at_once)):
+            names = [f"call {len(found) + place + 1}" for place in range(len(some))]
+            here = dict(cluster.results(function, some, shared, names))
+            found.extend(here[place] for place in range(len(some)))
+        return found
     with limited_threads(1):
         return list(Parallel(n_jobs=n_jobs, **_options(n_jobs, by_file=by_file))(_work(function, calls, shared)))
 

@@ -105,6 +105,43 @@ def test_a_source_that_cannot_start_anew_is_refused(table):
             read(source)
 
 
+def test_dask_collections_without_columns_are_refused(table):
+    dask = pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=2)
+    for source in (dask["a"], dask[["a", "b"]].to_dask_array(), dask.to_bag()):
+        with pytest.raises(InputError, match="a Dask .* pass a Dask DataFrame"):
+            read(source)
+
+
+def test_results_of_partitions_are_joined_on_their_way(table, monkeypatch):
+    """In the order of the partitions, a few at a time; only the last result comes here."""
+    dask = pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=7)
+    came, original = [], row_source.result_of
+    monkeypatch.setattr(row_source, "result_of", lambda *given: came.append(original(*given)) or came[-1])
+    source = open_rows(dask, "y", "regression", columns=list("abc"))
+    rows = source.over_parts(
+        lambda source, blocks: [row for block in blocks for row in block.row.tolist()],
+        lambda *parts: [row for part in parts for row in part],
+    )
+    assert rows == [number * row_source.PARTITION + i for number in range(7) for i in range(100)]
+    assert came == [rows]
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (lambda t: t.drop(columns="b"), "no column 'b'"),
+        (lambda t: t.assign(z=1.0), "a new column 'z'"),
+        (lambda t: t.assign(b="high"), "changes midway: column 'b' holds no numbers"),
+    ],
+)
+def test_a_partition_that_is_otherwise_is_refused_by_name(table, second, said):
+    delayed = pytest.importorskip("dask").delayed
+    parts, empty = [delayed(table), delayed(second(table[:10]))], table.iloc[:0]
+    source = pytest.importorskip("dask.dataframe").from_delayed(parts, meta=empty, verify_meta=False)
+    with pytest.raises(InputError, match=f"Partition 2 of the Dask DataFrame (has )?{said}"):
+        read(source)
+
+
 def test_empty_sources_are_refused(table, tmp_path):
     with pytest.raises(InputError, match="empty"):
         read([])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 
 import numpy as np
@@ -15,6 +16,7 @@ from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators import forecast, streaming, survey, windows
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.windows import FoldDealer, deal_windows
+from precisionnet.workers import WorkerLostError
 
 FEW = {"n_members": 2, "max_epochs": 4, "random_state": 0}
 
@@ -295,6 +297,47 @@ def test_a_dask_frame_is_surveyed_where_its_partitions_are(table, streamed):
         PNNRegressor(**FEW).fit_table(broken, "y", columns=list("abcd"), window_rows=200)
 
 
+def test_a_survey_of_partitions_brings_one_sample_here(table):
+    """Not that of every partition, which together may be the whole table."""
+    frame = pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=9)
+    rows = open_rows(frame, "y", "regression", columns=list("abcd"))
+    found = survey.survey(rows, 50, 0, "error")
+    assert len(found.sample) == 50
+    assert found.n_rows == len(table)
+    np.testing.assert_allclose(found.moments.covariance, np.cov(table[list("abcd")].T, bias=True), atol=1e-9)
+    part = survey._survey_part(50, 0, "error", None, rows.without_rows(), rows._part_blocks(table[:100], 0))
+    assert len(pickle.dumps(survey._together(50, part, None, part))) < 2 * len(pickle.dumps(part))
+    assert survey._together(50, None, None) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_cluster_that_cannot_read_a_frame_is_a_sentence(ends, table, tmp_path, monkeypatch):
+    """Workers that end with a partition, and workers without the package."""
+    distributed, dask = pytest.importorskip("distributed"), pytest.importorskip("dask")
+    if not ends:
+        (tmp_path / "precisionnet.py").write_text("raise ImportError('not here')")
+        monkeypatch.syspath_prepend(tmp_path)  # a new process starts with the path of this one
+    part = dask.delayed(_ending if ends else make_table)()
+    frame = pytest.importorskip("dask.dataframe").from_delayed([part], meta=table.iloc[:0], verify_meta=False)
+    error, said = (WorkerLostError, "smaller partitions") if ends else (InputError, "cannot import precisionnet")
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as running,
+        distributed.Client(running.scheduler_address) as client,
+    ):
+        client.run_on_scheduler(_allow_no_failure)
+        with pytest.raises(error, match=said):
+            PNNRegressor(**FEW).fit_table(frame, "y", columns=list("abcd"), window_rows=200)
+
+
+def _ending():
+    os._exit(1)
+
+
+def _allow_no_failure(dask_scheduler):
+    dask_scheduler.allowed_failures = 0
+
+
 @pytest.mark.slow
 def test_several_kinds_are_about_as_good_as_in_memory():
     table, fresh = make_table(3000), make_table(2000, seed=1)
@@ -323,9 +366,10 @@ def test_many_columns_are_refused_where_fit_would_be_sparse(rng, monkeypatch):
     wide = pd.DataFrame(rng.standard_normal((130, 1002))).rename(columns=str)
     with pytest.raises(InputError, match="1,001 columns .* support='dense'"):
         PNNRegressor().fit_table([wide], "0", window_rows=64)
-    monkeypatch.setattr(forecast, "free_memory", lambda: 1e6)
-    with pytest.raises(InputError, match="take fewer columns, or fewer members"):
-        PNNRegressor(support="dense").fit_table([wide], "0", window_rows=64)
+    for free, remedy in ((2e8, "or fewer members"), (1e6, "or use fit with support='sparse'")):
+        monkeypatch.setattr(forecast, "free_memory", lambda free=free: free)
+        with pytest.raises(InputError, match=f"take fewer columns, {remedy}"):
+            PNNRegressor(support="dense").fit_table([wide], "0", window_rows=64)
 
 
 def test_rows_of_a_small_table_keep_their_numbers(table):

@@ -267,7 +267,7 @@ def test_a_machine_without_room_is_refused(monkeypatch):
     settings = {"max_epochs": 1, "random_state": 0}
     monkeypatch.setattr(forecast, "MANY_KERNEL_ROWS", 30)
     monkeypatch.setattr(forecast, "free_memory", lambda: 1000.0)
-    with pytest.raises(InputError, match="kernel_rows below 40"):
+    with pytest.raises(InputError, match="kernel_rows=0, which leaves it out"):
         PNNRegressor(**settings).fit(X, X[:, 0])
     PNNRegressor(kernel_rows=0, **settings).fit(X, X[:, 0])
     data = prepare(PNNRegressor(), "regression", PNNRegressor().settings, X, X[:, 0])

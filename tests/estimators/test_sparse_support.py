@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy import sparse
 
-from precisionnet import PNNClassifier, PNNRegressor, load, sparsity_curve, stability_curve
+from precisionnet import GraphicalLasso, PNNClassifier, PNNRegressor, load, sparsity_curve, stability_curve
 from precisionnet.errors import InputError, PrecisionNetError
 from precisionnet.estimators import forecast as forecast_module
+from precisionnet.estimators import preparation
 from precisionnet.estimators.explanation import AROUND, task_effects
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.forecast import refuse_no_room
@@ -24,7 +27,7 @@ from precisionnet.joint.problem import GraphTerms
 from precisionnet.joint.sparse_support import LearnedOnSupport, revise, sparse_start
 from precisionnet.kinds import SEVERAL, kinds_for
 from precisionnet.parameters import DENSE_MOST, settings_of
-from precisionnet.precision import graphical_lasso, graphical_lasso_terms, sample_covariance
+from precisionnet.precision import graphical_lasso, graphical_lasso_terms, rows, sample_covariance, sparse_solver
 from precisionnet.sparse_matrices import Support
 
 N, ROWS = 24, 70
@@ -261,13 +264,61 @@ def test_columns_in_groups_are_no_giant_component(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::precisionnet.errors.PrecisionNetWarning")
-@pytest.mark.parametrize(("support", "remedy"), [("dense", "support='sparse'"), ("sparse", "l1_scale")])
-def test_no_room_is_said_beforehand(monkeypatch, support, remedy):
-    monkeypatch.setattr(forecast_module, "free_memory", lambda: 1e6)
+@pytest.mark.parametrize(
+    ("free", "parameters", "named"),
+    [
+        (5e8, {"support": "dense"}, "support='(?P<support>sparse)'"),
+        (5e8, {"support": "dense", "l1_scale": 0.5}, None),  # on a sparse support there is no room either
+        (5e8, {"support": "sparse", "l1_scale": 0.5}, "l1_scale=(?P<l1_scale>[0-9.]+)"),
+        (5e8, {"support": "sparse", "l1_penalty": 0.15}, "l1_penalty=(?P<l1_penalty>[0-9.]+)"),
+        (4.1e8, {"support": "sparse", "l1_scale": 0.5}, None),
+    ],
+)
+def test_no_room_is_said_beforehand_with_a_setting_that_has_room(monkeypatch, free, parameters, named):
+    monkeypatch.setattr(forecast_module, "free_memory", lambda: free)
     X = np.random.default_rng(0).standard_normal((40, 400))
-    model = PNNRegressor(support=support, random_state=0, l1_scale=0.5)
-    with pytest.raises(InputError, match=remedy):
-        model.fit(X, X[:, 0])
+    with pytest.raises(InputError, match="A fit of 400 columns needs") as caught:
+        PNNRegressor(random_state=0, **parameters).fit(X, X[:, 0])
+    found = re.search(f"set {named}", str(caught.value))
+    assert (found is None) == (named is None)
+    if found is None:
+        assert "take fewer columns, or fewer members with n_members=." in str(caught.value)
+        return
+    works = {name: value if name == "support" else float(value) for name, value in found.groupdict().items()}
+    settings, data, _ = PNNRegressor(**parameters | works)._prepared(X, X[:, 0], None, X_val=None)
+    refuse_no_room(data, settings)
+
+
+@pytest.mark.filterwarnings("ignore::precisionnet.errors.PrecisionNetWarning")
+def test_a_penalty_that_is_high_enough_is_not_said_to_be_too_low(monkeypatch):
+    """Groups of columns have many edges at any penalty: raising it to that of chance would lower it."""
+    monkeypatch.setattr(forecast_module, "free_memory", lambda: 4.1e8)
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((200, 40)), 10, axis=1) + 0.3 * rng.standard_normal((200, 400))
+    with pytest.raises(InputError, match=r"free: take fewer columns, or fewer members"):
+        PNNRegressor(support="sparse", l1_scale=3.0).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "remedy"), [({"support": "dense"}, ", or set support='sparse'"), ({"method": "naive"}, "")]
+)
+def test_pairs_without_room_are_refused_before_there_is_a_covariance(monkeypatch, parameters, remedy):
+    monkeypatch.setattr(forecast_module, "free_memory", lambda: 1e7)
+    monkeypatch.setattr(preparation, "sample_covariance", None)
+    X = np.random.default_rng(0).standard_normal((40, 400))
+    with pytest.raises(InputError, match=rf"all pairs needs 0\.013 GB or more .* take fewer columns{remedy}\.$"):
+        PNNRegressor(**parameters).fit(X, X[:, 0])
+
+
+def test_what_is_not_in_memory_yet_is_refused_before_it_comes(monkeypatch):
+    frame = pytest.importorskip("dask.dataframe").from_pandas(pd.DataFrame(np.ones((2000, 600))), npartitions=2)
+    monkeypatch.setattr(forecast_module, "free_memory", lambda: 1e8)
+    with pytest.raises(InputError, match=r"2,000 rows of 600 columns needs .* fit_table"):
+        PNNRegressor().fit(frame, np.zeros(2000))
+    with pytest.raises(InputError, match=r"the path 'rows\.parquet'.* fit_table"):
+        PNNRegressor().fit("rows.parquet", np.zeros(2000))
+    with pytest.raises(InputError, match=r"the path 'rows\.parquet'.* read the file first"):
+        GraphicalLasso().fit("rows.parquet")
 
 
 @pytest.mark.parametrize("n", [40, 400])
@@ -284,12 +335,26 @@ def test_rows_without_room_are_refused_before_they_are_copied(monkeypatch, tmp_p
 def test_giant_component_is_refused_with_the_scale_that_works(monkeypatch):
     monkeypatch.setattr(forecast_module, "DENSE_MOST", 100)
     X = np.random.default_rng(0).standard_normal((60, 400))
-    with pytest.raises(InputError, match="raise l1_scale to about") as caught:
+    with pytest.raises(InputError, match="set l1_scale=") as caught:
         PNNRegressor(support="sparse", random_state=0).fit(X, X[:, 0])
-    scale = float(str(caught.value).split("l1_scale to about ")[1].split(",")[0])
+    scale = float(re.search(r"l1_scale=([0-9.]+) or more", str(caught.value))[1])
     model = PNNRegressor(support="sparse", l1_scale=scale)
     settings, data, _ = model._prepared(X, X[:, 0], None, X_val=None)
     refuse_no_room(data, settings)
+
+
+@pytest.mark.filterwarnings("ignore::precisionnet.errors.PrecisionNetWarning")
+@pytest.mark.parametrize("parameters", [{}, {"l1_penalty": 0.2}])
+def test_a_component_that_no_solver_takes_is_said_in_parameters_of_the_fit(monkeypatch, parameters):
+    monkeypatch.setattr(rows, "largest_dense", lambda memory, n_rows: 40)
+    monkeypatch.setattr(sparse_solver, "MOST_MULTIPLICATIONS", 1e4)
+    X = np.random.default_rng(0).standard_normal((60, 300))
+    few = {"support": "sparse", "n_members": 2, "max_epochs": 1, "readout": "mean", "random_state": 0}
+    with pytest.raises(InputError, match=r"circles for a sparse factor: set .* or more, or take fewer") as caught:
+        PNNRegressor(**few, **parameters).fit(X, X[:, 0])
+    name, value = re.search(r"set (\w+)=([0-9.]+) or more", str(caught.value)).groups()
+    assert name == next(iter(parameters), "l1_scale")
+    assert PNNRegressor(**few, **{name: float(value)}).fit(X, X[:, 0]).precision_.nnz > 300
 
 
 @pytest.mark.filterwarnings("ignore::precisionnet.errors.PrecisionNetWarning")

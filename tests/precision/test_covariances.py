@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal, spearmanr
 from sklearn.covariance import OAS, LedoitWolf
 
+from precisionnet import GraphicalLasso
 from precisionnet.errors import InputError
+from precisionnet.evidence import edge_inference
 from precisionnet.linalg import psd_projection
+from precisionnet.memory import gigabytes
 from precisionnet.precision import (
     StreamingMoments,
+    covariance,
     em_covariance,
     estimate_covariance,
     nonparanormal_correlation,
@@ -62,6 +66,23 @@ def test_batches_give_the_covariance_of_all_rows(sizes, n, offset, seed):
     assert relative(moments.covariance, sample_covariance(X)) < 1e-12
     np.testing.assert_allclose(moments.mean, X.mean(axis=0), rtol=1e-12, atol=1e-12)
     assert np.array_equal(moments.covariance, moments.covariance.T)
+
+
+def test_a_covariance_without_room_is_refused_before_it_is_made(monkeypatch):
+    monkeypatch.setattr(covariance, "MANY_COLUMNS", 10)
+    monkeypatch.setattr(covariance, "free_memory", lambda: 16.0 * 20**2)
+    X = np.random.default_rng(0).normal(size=(30, 21))
+    sample_covariance(X[:, :20])
+    for refused in (
+        sample_covariance,
+        lambda X: StreamingMoments.empty(X.shape[1]),
+        GraphicalLasso().fit,
+        GraphicalLasso().partial_fit,
+        edge_inference,
+    ):
+        with pytest.raises(InputError, match="covariance of 21 columns .* graphical_lasso_from_rows, which stores no"):
+            refused(X)
+    assert [gigabytes(n) for n in (4.3e8, 2.1e10, 9.96e10, 3.21e12)] == ["0.43 GB", "21 GB", "100 GB", "3,210 GB"]
 
 
 def test_one_row_at_a_time_far_from_zero_keeps_twelve_digits():

@@ -158,6 +158,19 @@ def test_bad_input_is_one_sentence(given, said):
     assert "\n" not in str(error.value)
 
 
+def in_parts(*parts: pd.DataFrame):
+    return dataframe.from_delayed([dask.delayed(part) for part in parts], meta=parts[0].iloc[:0], verify_meta=False)
+
+
+def test_partitions_are_joined_by_the_names_of_their_columns(rng):
+    X = pd.DataFrame(chain(rng, 5), columns=list("abcde"))
+    given = graphical_lasso_from_rows(in_parts(X[:100], X.loc[100:, list("ebadc")]), 0.2)
+    assert_same(given, graphical_lasso_from_rows(X.to_numpy(), 0.2))
+    for part, said in ((X.rename(columns={"c": "C"}), "no column 'c'"), (X.assign(z=1.0), "a new column 'z'")):
+        with pytest.raises(InputError, match=f"partition of X has {said}: bring all partitions to the same"):
+            graphical_lasso_from_rows(in_parts(X, part), 0.2)
+
+
 def noted_part(diary: str, seed: int) -> pd.DataFrame:
     """Draw the rows of one partition, and note which process asked for them."""
     with open(diary, "a", encoding="utf-8") as file:

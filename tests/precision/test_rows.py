@@ -233,6 +233,20 @@ def test_a_penalty_without_room_is_refused_with_one_that_has_room(sampled, rng, 
         assert largest[0] <= dense_most < largest[1]
 
 
+@pytest.mark.parametrize("alike", [True, False])
+def test_pairs_without_room_that_lie_in_small_groups_still_name_a_penalty(alike, rng):
+    """The pairs that have room join groups of 100 columns at most, or are none at all where all columns are alike."""
+    n, n_rows = 1200, 60
+    X = np.repeat(rng.normal(size=(n_rows, 1 if alike else n // 100)), n if alike else 100, axis=1)
+    if not alike:
+        X += 0.5 * rng.normal(size=X.shape)
+    with pytest.raises(InputError, match="do not fit into .* raise l1_penalty to") as error:
+        graphical_lasso_from_rows(X, 0.02, max_memory=4e6)
+    penalty = named_penalty(error)
+    assert 0.02 < penalty <= 1.01 * X.var(axis=0).max()
+    assert graphical_lasso_from_rows(X, penalty, max_memory=4e6).converged
+
+
 def test_a_factor_that_fills_is_refused_with_a_penalty_that_works(rng, monkeypatch):
     monkeypatch.setattr(rows_module, "largest_dense", lambda memory, n_rows: 40)
     monkeypatch.setattr(sparse_solver, "MOST_MULTIPLICATIONS", 1e4)

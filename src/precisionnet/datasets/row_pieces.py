@@ -23,6 +23,7 @@ from precisionnet.datasets.batches import PAGE_BUFFER_BYTES, PARQUET, PARQUET_RO
 from precisionnet.datasets.csv_files import CsvSource, NotANumber
 from precisionnet.datasets.table_files import DELIMITED, find_delimiter
 from precisionnet.errors import InputError, shown
+from precisionnet.workers import dask_client, result_of
 
 Piece = pa.RecordBatch | pd.DataFrame
 Reader = Callable[[list[str]], Iterator[tuple[str, Any]]]
@@ -42,7 +43,7 @@ class Pieces:
     read : callable
         Start from the first row: columns -> pieces, each with what a sentence calls it.
     exact : bool, default=False
-        Whether later pieces must have these columns and no others, as batches must.
+        Whether later pieces must have these columns and no others, as batches and partitions must.
     lazy_parts : tuple, default=()
         Partitions of a Dask DataFrame, each to be computed where it lies.
     late : tuple of str, default=()
@@ -79,7 +80,7 @@ def find_pieces(source: Any, labels: tuple[str, ...] = (), codes: tuple[str, ...
         return _of_path(Path(source), labels, codes)
     if isinstance(source, arrow_dataset.Dataset):
         return _of_dataset(source, "The dataset")
-    if type(source).__module__.startswith("dask.") and hasattr(source, "to_delayed"):
+    if type(source).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(source, "to_delayed"):
         return _of_dask(source)
     if isinstance(source, pa.Table):
         return _of_batches(source.to_batches(max_chunksize=PARQUET_ROWS))
@@ -252,14 +253,20 @@ def cut(batch: Any, number: int) -> Iterator[Any]:
 
 
 def _of_dask(source: Any) -> Pieces:
+    if getattr(source, "ndim", 0) != 2 or not hasattr(source, "columns"):
+        raise InputError(
+            f"The source is a Dask {type(source).__name__}, whose columns have no names: pass a Dask DataFrame; "
+            "dask.dataframe.from_dask_array makes one of an array."
+        )
     parts = tuple(source.to_delayed())
 
     def read(columns: list[str]) -> Iterator[tuple[str, Any]]:
+        client = dask_client()
         for number, part in enumerate(parts, 1):
-            for piece in cut(part.compute(), number):
+            for piece in cut(result_of(part, client), number):
                 yield f"Partition {number} of the Dask DataFrame", piece
 
-    return Pieces("The Dask DataFrame", schema_of(source._meta), read, lazy_parts=parts)
+    return Pieces("The Dask DataFrame", schema_of(source._meta), read, exact=True, lazy_parts=parts)
 
 
 def schema_of(piece: Any) -> pa.Schema:

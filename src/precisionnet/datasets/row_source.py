@@ -20,11 +20,14 @@ from precisionnet.datasets.row_pieces import Pieces, cut, find_pieces, frame_kin
 from precisionnet.datasets.table_files import check_names
 from precisionnet.errors import InputError, did_you_mean, refuse_all, shown, some
 from precisionnet.types import FloatArray, IndexArray, TaskName
+from precisionnet.workers import dask_client, result_of
 
 BLOCK_ROWS, BLOCK_NUMBERS = 8192, 2**22
 """Rows, and numbers, of a block at most."""
 PARTITION = 2**40
 """Numbers of rows in one Dask partition start at a multiple of this."""
+JOINED = 4
+"""Results of Dask partitions that are joined in one task."""
 
 PARTS = ("X", "y", "weight", "row")
 """The parts that every block has."""
@@ -111,19 +114,27 @@ class RowSource:
     def blocks(self) -> Iterator[RowBlock]:
         """Go over all rows."""
         if self.pieces.lazy_parts:
+            client = dask_client()
             for number, part in enumerate(self.pieces.lazy_parts):
-                yield from self._part_blocks(part.compute(), number)
+                yield from self._part_blocks(result_of(part, client), number)
             return
         yield from self._recut(self.pieces.read(self._wanted), 0)
 
-    def each_part(self, function: Callable[[RowSource, Iterator[RowBlock]], Made]) -> list[Made]:
-        """Return what a function makes of the rows of each part: of a Dask DataFrame where its partitions are."""
+    def over_parts(self, function: Callable[[RowSource, Iterator[RowBlock]], Made], join: Callable[..., Made]) -> Made:
+        """Return what a function makes of all rows.
+
+        Of a Dask DataFrame it is called where each partition is, and ``join`` makes one result of a few, in order, so
+        that only the last one comes here.
+        """
         if not self.pieces.lazy_parts:
-            return [function(self, self.blocks())]
-        dask: Any = importlib.import_module("dask")
-        on_part, lean = dask.delayed(_on_part), self.without_rows()
-        parts = enumerate(self.pieces.lazy_parts)
-        return list(dask.compute(*(on_part(lean, function, part, number) for number, part in parts)))
+            return function(self, self.blocks())
+        delayed: Any = importlib.import_module("dask").delayed
+        held, on_part = delayed((self.without_rows(), function), traverse=False), delayed(_on_part)
+        made = [on_part(held, part, number) for number, part in enumerate(self.pieces.lazy_parts)]
+        while len(made) > 1:
+            made = [delayed(join)(*made[at : at + JOINED]) for at in range(0, len(made), JOINED)]
+        whole: Made = result_of(made[0], dask_client())
+        return whole
 
     def without_rows(self) -> RowSource:
         """Return the roles alone, which travel to where a partition lies; the other partitions stay where they are."""
@@ -274,9 +285,8 @@ def open_rows(
     return RowSource(pieces, tuple(features), target, groups, sample_weight, task)
 
 
-def _on_part(
-    source: RowSource, function: Callable[[RowSource, Iterator[RowBlock]], Made], frame: Any, number: int
-) -> Made:
+def _on_part(held: tuple[RowSource, Callable[[RowSource, Iterator[RowBlock]], Made]], frame: Any, number: int) -> Made:
+    source, function = held
     return function(source, source._part_blocks(frame, number))
 
 

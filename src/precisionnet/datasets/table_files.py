@@ -20,7 +20,7 @@ from precisionnet.datasets.cells import MISSING_TEXT, decimal_points
 from precisionnet.datasets.csv_files import read_numeric_csv
 from precisionnet.errors import InputError, did_you_mean, shown, some
 from precisionnet.inputs import TABLE_ENDINGS, refuse_missing_table
-from precisionnet.memory import free_memory, table_bytes
+from precisionnet.memory import free_memory, gigabytes, table_bytes
 
 DELIMITED = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t", ".dat": "\t"}
 SIGNATURES = {
@@ -137,7 +137,7 @@ def _refuse_larger_than_memory(path: Path) -> None:
     need, free = 2.0 * table_bytes(path), free_memory()
     if need > free:
         raise InputError(
-            f"Table {str(path)!r} takes {need / 1e9:.2g} GB of memory to read and {free / 1e9:.2g} GB are free: fit it "
+            f"Table {str(path)!r} takes {gigabytes(need)} of memory to read and {gigabytes(free)} are free: fit it "
             "with fit_table, as precisionnet fit does, which reads it piece by piece, or write some of its rows or "
             "columns to a smaller file."
         )

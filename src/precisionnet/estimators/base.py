@@ -16,7 +16,13 @@ from torch import nn
 from precisionnet.errors import InputError, shown
 from precisionnet.estimators.attributes import FittedAttributes
 from precisionnet.estimators.fitted import Fitted
-from precisionnet.estimators.forecast import Forecast, forecast, refuse_no_room, refuse_too_many_numbers
+from precisionnet.estimators.forecast import (
+    Forecast,
+    forecast,
+    refuse_no_room,
+    refuse_pairs_without_room,
+    refuse_too_many_numbers,
+)
 from precisionnet.estimators.networks import NetworkFactory
 from precisionnet.estimators.preparation import TrainingData, prepare
 from precisionnet.estimators.table_fits import TableFits
@@ -170,7 +176,7 @@ class BasePNN(FittedAttributes, TableFits, BaseEstimator):  # type: ignore[misc]
         """
         before = self.__dict__.pop("_fitted", None)  # a fit that fails leaves no model, and none of another table
         settings, data, callbacks = self._prepared(X, y, sample_weight, X_val=X_val, y_val=y_val, groups=groups)
-        refuse_no_room(data, settings)
+        refuse_no_room(data, settings, own_network=self.network is not None)
         resume = before if self.warm_start else None
         self._fitted = train(
             data, settings, network=self.network, callbacks=callbacks, n_jobs=self.n_jobs, resume=resume
@@ -283,6 +289,9 @@ class BasePNN(FittedAttributes, TableFits, BaseEstimator):  # type: ignore[misc]
         if rows["X_val"] is not None and fraction != BY_NAME["validation_fraction"].of(settings.recipe):
             raise InputError(f"validation_fraction={fraction:g} has no effect where X_val is given: leave one out.")
         refuse_too_many_numbers(X)
+        shape = getattr(X, "shape", ())
+        if isinstance(shape, tuple) and len(shape) == 2:
+            refuse_pairs_without_room(shape[1], settings, own_network=self.network is not None)
         with limited_threads(1):
             data = prepare(self, self._task, settings, X, y, sample_weight, random_state=self.random_state, **rows)
         return settings, data, callbacks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ def column_names(estimator: Any) -> list[str]:
 
 def refuse_text_columns(X: Any) -> None:
     """Name the columns that hold text or dates; scikit-learn's message would only show the value."""
+    if isinstance(X, str | Path):
+        raise InputError(f"X is the path {str(X)!r}, and rows in memory are needed: read the file first.")
     if not isinstance(X, pd.DataFrame):
         X = X.tolist() if isinstance(X, np.ndarray) and X.dtype.kind in "OUS" else X
         if not (isinstance(X, list) and X and isinstance(X[0], list | tuple)):
@@ -223,7 +226,7 @@ def warn_about_columns(emp_cov: Matrix, constant: IndexArray, names: Sequence[st
     if n_rows <= len(names):
         _warn(
             f"{n_rows} training rows for {len(names)} columns: the covariance is singular and the graph rests on the "
-            "l1 penalty alone; read its edges with care, raise l1_scale, or bring more rows."
+            "l1 penalty alone; read its edges with care, raise l1_scale=, or bring more rows."
         )
 
 

@@ -15,7 +15,8 @@ is estimated from a sample of columns.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from precisionnet.joint.problem import GraphTerms
 from precisionnet.joint.sparse_support import FREE_PER_NODE, LIGHT_MOST, LIGHTER
 from precisionnet.joint.standard import STACKED
 from precisionnet.kinds import TRIED_FROM
-from precisionnet.memory import free_memory
+from precisionnet.memory import free_memory, gigabytes
 from precisionnet.parameters import Settings
 from precisionnet.precision.rows import DENSE_MOST, rounded_up
 from precisionnet.threads import limited_threads
@@ -105,7 +106,7 @@ class Forecast:
         >>> Forecast(20.0, 1e9, sparse=False).sentence_for(6)
         'The 6 fits take about 2 minutes, one after another, and 1 GB of memory.'
         """
-        memory = f"{self.memory / 1e9:.2g} GB of memory."
+        memory = f"{gigabytes(self.memory)} of memory."
         if n_fits == 1:
             return f"The fit takes about {shown_seconds(self.seconds)} and {memory}"
         return f"The {n_fits} fits take about {shown_seconds(n_fits * self.seconds)}, one after another, and {memory}"
@@ -172,8 +173,10 @@ def refuse_too_many_numbers(X: Any) -> None:
     X : array-like
         What was given to ``fit``; it may be mapped from a file that is larger than the memory.
     """
-    shape = getattr(X, "shape", ())
-    if not (isinstance(shape, tuple) and len(shape) == 2 and all(isinstance(one, int) for one in shape)):
+    if isinstance(X, str | Path):
+        raise InputError(f"X is the path {str(X)!r}, and rows in memory are needed: read the file, or use fit_table.")
+    shape = _shape_of(X)
+    if shape is None:
         return  # other checks refuse it
     n_rows, n = shape
     if n_rows * n < FEW_NUMBERS:
@@ -181,14 +184,51 @@ def refuse_too_many_numbers(X: Any) -> None:
     need, free = ROW_BYTES * float(n_rows) * n, free_memory()
     if need > free:
         raise InputError(
-            f"A fit to {n_rows:,} rows of {n:,} columns needs about {need / 1e9:.2g} GB and {free / 1e9:.2g} GB are "
+            f"A fit to {n_rows:,} rows of {n:,} columns needs about {gigabytes(need)} and {gigabytes(free)} are "
             "free: write the rows to a parquet file and use fit_table, which reads them piece by piece, or take fewer "
             "rows."
         )
 
 
-def refuse_no_room(data: TrainingData, settings: Settings) -> None:
-    """Refuse a fit that needs more memory than is free, and name a setting that needs less.
+def _shape_of(X: Any) -> tuple[int, int] | None:
+    """Return rows and columns of a table; the rows of a Dask DataFrame are counted, before they are brought here."""
+    shape = getattr(X, "shape", ())
+    if not (isinstance(shape, tuple) and len(shape) == 2):
+        return None
+    if type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "columns"):
+        shape = len(X), shape[1]
+    return shape if all(isinstance(one, int) for one in shape) else None
+
+
+def refuse_pairs_without_room(n: int, settings: Settings, *, own_network: bool, in_memory: bool = True) -> None:
+    """Refuse a fit whose matrices of all pairs have no room, before the first of them is made.
+
+    Parameters
+    ----------
+    n : int
+        Number of columns.
+    settings : Settings
+        Settings of the fit.
+    own_network : bool
+        Whether the network is the user's.
+    in_memory : bool, default=True
+        Whether all rows are in memory, as a sparse support needs them.
+    """
+    if n <= SAMPLED * 4 or settings.on_sparse_support(n, own_network=own_network):
+        return
+    need, free = DENSE_BYTES * float(n) ** 2, free_memory()
+    if need <= free:
+        return
+    able = replace(settings, support="sparse").on_sparse_support(n, own_network=own_network)
+    other = "set support='sparse'" if in_memory else "use fit with support='sparse' on as many rows as memory holds"
+    raise InputError(
+        f"A fit of {n:,} columns with matrices of all pairs needs {gigabytes(need)} or more and {gigabytes(free)} "
+        f"are free: take fewer columns{f', or {other}' if able else ''}."
+    )
+
+
+def refuse_no_room(data: TrainingData, settings: Settings, *, own_network: bool = False) -> None:
+    """Refuse a fit that needs more memory than is free, and name a setting with which it has room.
 
     Parameters
     ----------
@@ -196,31 +236,38 @@ def refuse_no_room(data: TrainingData, settings: Settings) -> None:
         The prepared rows.
     settings : Settings
         Settings of the fit.
+    own_network : bool, default=False
+        Whether the network is the user's.
     """
     n_rows, n = data.training.X.shape
     if MANY_KERNEL_ROWS < n_rows <= settings.kernel_rows and settings.readout == "several" and data.whole is None:
         kernel, free = KERNEL_BYTES * float(n_rows) ** 2, free_memory()
         if kernel > free and not data.sparse:
             raise InputError(
-                f"A kernel machine of {n_rows:,} rows needs about {kernel / 1e9:.2g} GB and {free / 1e9:.2g} GB are "
-                f"free: set kernel_rows below {n_rows:,}, and there is none."
+                f"A kernel machine of {n_rows:,} rows needs about {gigabytes(kernel)} and {gigabytes(free)} are "
+                "free: set kernel_rows=0, which leaves it out."
             )
     if n <= SAMPLED * 4:
         return
     coming, free = forecast(data, settings), free_memory()
     if coming.memory > free:
-        need = f"A fit of {n:,} columns needs about {coming.memory / 1e9:.2g} GB and {free / 1e9:.2g} GB are free: "
-        able = data.whole is None and settings.recipe == "standard" and settings.method in ("joint", "glasso")
-        if not data.sparse and able:
+        need = f"A fit of {n:,} columns needs about {gigabytes(coming.memory)} and {gigabytes(free)} are free: "
+        sparse = replace(settings, support="sparse")
+        able = data.whole is None and sparse.on_sparse_support(n, own_network=own_network)
+        if not data.sparse and able and forecast(replace(data, sparse=True), sparse).memory <= free:
             raise InputError(f"{need}set support='sparse', or take fewer columns.")
         if data.sparse and coming.n_edges > 2 * n:
-            raise InputError(f"{need}raise l1_scale to about {_enough_scale(data):g}, or take fewer columns.")
-        raise InputError(f"{need}take fewer columns, or fewer members with n_members.")
+            name, value = _enough_penalty(data, settings)
+            of_scale = name == "l1_scale"
+            higher = replace(settings, l1_scale=value) if of_scale else replace(settings, l1_penalty=value)
+            if value > getattr(settings, name) and forecast(data, higher).memory <= free:
+                raise InputError(f"{need}set {name}={value:g} or more, or take fewer columns.")
+        raise InputError(f"{need}take fewer columns, or fewer members with n_members=.")
     if data.sparse and n > DENSE_MOST and (by_chance := _chance_degree(data, settings)) > JOINING:
+        name, value = _enough_penalty(data, settings)
         raise InputError(
             f"At this penalty each of {n:,} columns is joined to {by_chance:.2g} others by chance alone, which makes "
-            f"one component that no solver has room for: raise l1_scale to about {_enough_scale(data):g}, or take "
-            "fewer columns."
+            f"one component that no solver has room for: set {name}={value:g} or more, or take fewer columns."
         )
 
 
@@ -294,7 +341,11 @@ def _chance_degree(data: TrainingData, settings: Settings) -> float:
     return float(rows.X.shape[1] * special.erfc(threshold * np.sqrt(rows.weight.sum() / 2.0)))
 
 
-def _enough_scale(data: TrainingData) -> float:
-    """Return an ``l1_scale`` at which chance alone joins few columns."""
-    n = data.training.X.shape[1]
-    return rounded_up(float(special.erfcinv(CHANCE_DEGREE / n) * np.sqrt(2.0 / np.log(n))), 2)
+def _enough_penalty(data: TrainingData, settings: Settings) -> tuple[str, float]:
+    """Return a penalty at which chance alone joins few columns, in the parameter that decides: name and value."""
+    usual = _penalty(data, settings).usual_penalty
+    chance = float(special.erfcinv(CHANCE_DEGREE / data.training.X.shape[1]))
+    enough = chance * float(np.sqrt(2.0 / data.training.weight.sum()) * data.emp_cov.diagonal().mean())
+    if settings.l1_penalty is None:
+        return "l1_scale", rounded_up(enough / usual, 2)
+    return "l1_penalty", rounded_up(enough, 2)

@@ -116,11 +116,16 @@ def survey(source: RowSource, size: int, seed: int, missing: str, middle: FloatA
     Survey
         Of all rows.
     """
-    found = source.each_part(partial(_survey_part, size, seed, missing, middle))
-    known = [one for one in found if one is not None]
-    if not known:
+    found = source.over_parts(partial(_survey_part, size, seed, missing, middle), partial(_together, size))
+    if found is None:
         raise InputError(f"{source.pieces.name} has no rows with weight: pass one that has.")
-    return reduce(lambda one, other: one.merge(other, size), known)
+    return found
+
+
+def _together(size: int, *surveys: Survey | None) -> Survey | None:
+    """Merge the surveys of several parts; None where none of them has rows."""
+    known = [one for one in surveys if one is not None]
+    return reduce(lambda one, other: one.merge(other, size), known) if known else None
 
 
 def random_numbers(rows: IndexArray, seed: int) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from precisionnet.errors import InputError, refuse_all
 from precisionnet.estimators.checks import Rows
 from precisionnet.estimators.fitted import Fitted
-from precisionnet.estimators.forecast import Forecast, forecast, refuse_no_room
+from precisionnet.estimators.forecast import Forecast, forecast, refuse_no_room, refuse_pairs_without_room
 from precisionnet.estimators.preparation import TrainingData
 from precisionnet.estimators.training import train
 from precisionnet.joint import Callback
@@ -135,6 +135,7 @@ class TableFits:
                 "at once, and these are read piece by piece: set support='dense', which takes longer, or use fit on "
                 "as many rows as memory holds."
             )
+        refuse_pairs_without_room(len(rows.columns), settings, own_network=self.network is not None, in_memory=False)
         with scratch_folder() as folder:
             with limited_threads(1):
                 data = prepare_table(rows, settings, Path(folder), size, self.random_state)

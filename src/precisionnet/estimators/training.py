@@ -34,6 +34,7 @@ from precisionnet.kinds import BETTER_BY, EVERY, KERNEL, LASSO, TRIAL, TRIAL_FOL
 from precisionnet.nn.readout import QuantileLink
 from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import LEARNED, Settings
+from precisionnet.precision.rows import PenaltyTooSmall, rounded_up
 from precisionnet.sparse_matrices import with_means
 from precisionnet.threads import limited_threads, threads_for
 from precisionnet.types import FloatArray, IndexArray
@@ -220,13 +221,21 @@ class TrainingRun:
         if not data.sparse:
             return start_of(settings.method, graph, cache)
         rows = data.training
-        start = sparse_start(
-            graph,
-            data.scaler.transform(rows.X),
-            rows.weight,
-            edges_of_theta_alone=settings.sparse or settings.method == "glasso",
-            n_jobs=self._n_jobs,
-        )
+        try:
+            start = sparse_start(
+                graph,
+                data.scaler.transform(rows.X),
+                rows.weight,
+                edges_of_theta_alone=settings.sparse or settings.method == "glasso",
+                n_jobs=self._n_jobs,
+            )
+        except PenaltyTooSmall as error:
+            enough = f"l1_penalty={error.penalty:g}"
+            if settings.l1_penalty is None:
+                enough = f"l1_scale={rounded_up(error.penalty / graph.usual_penalty):g}"
+            raise InputError(
+                f"The penalty of {graph.l1_penalty:.3g} {error.why}: set {enough} or more, or take fewer columns."
+            ) from error
         bound = settings.spectral_bound
         if bound is not None and start.norm > bound:
             raise InputError(

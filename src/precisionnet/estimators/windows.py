@@ -27,6 +27,7 @@ from precisionnet.estimators.rows import Scaler, fill
 from precisionnet.estimators.survey import Hashes, mixed, random_numbers
 from precisionnet.estimators.targets import Target
 from precisionnet.joint.problem import TensorRows
+from precisionnet.memory import gigabytes
 from precisionnet.types import FloatArray, IndexArray
 
 WINDOW_ROWS, WINDOW_NUMBERS = 2**15, 2**23
@@ -279,6 +280,6 @@ def _refuse_full_disk(folder: Path, wanted: float) -> None:
     free = shutil.disk_usage(folder).free
     if wanted + SPARE_DISK > free:
         raise InputError(
-            f"The rows to learn from take {wanted / 1e9:.2g} GB in {str(folder.parent)!r}, where {free / 1e9:.2g} GB "
+            f"The rows to learn from take {gigabytes(wanted)} in {str(folder.parent)!r}, where {gigabytes(free)} "
             "are free: set the environment variable TMPDIR to a folder with more room, or lower window_rows."
         )

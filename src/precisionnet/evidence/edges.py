@@ -31,6 +31,7 @@ from precisionnet.evidence.observations import Observations, read_observations
 from precisionnet.evidence.pairs import pair_frame, q_values
 from precisionnet.evidence.partial_correlation import PairEstimates, saturated_graph
 from precisionnet.evidence.stability_selection import N_CUTS, StabilitySelection, stability_selection
+from precisionnet.precision.covariance import refuse_covariance_without_room
 from precisionnet.types import BoolArray
 
 MethodOfEdges = Literal["exact", "desparsified", "stability"]
@@ -311,6 +312,7 @@ def _graph(method: MethodOfEdges, data: Observations) -> Graph:
 
 def _refuse_copies(data: Observations) -> None:
     """Refuse columns that are the same up to scale and a constant."""
+    refuse_covariance_without_room(data.X.shape[1])
     correlation = np.abs(data.X.T @ data.X) / len(data.X)
     pairs = np.argwhere(np.triu(correlation > 1.0 - 1e-10, k=1))
     if len(pairs):

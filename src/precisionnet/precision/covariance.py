@@ -38,7 +38,11 @@ from scipy.special import ndtri
 
 from precisionnet.errors import InputError
 from precisionnet.linalg import psd_projection, symmetrize
+from precisionnet.memory import free_memory, gigabytes
 from precisionnet.types import BoolArray, FloatArray
+
+MANY_COLUMNS = 5_000
+"""With fewer columns than this a covariance always has room."""
 
 EIGENVALUE_FLOOR = 1e-3
 """Smallest eigenvalue of the sample covariance that is believed, relative to the mean variance.
@@ -46,6 +50,24 @@ EIGENVALUE_FLOOR = 1e-3
 Below it (fewer rows than columns, duplicated columns) an inverse would be rounding noise.
 """
 NEAREST_TOLERANCE, NEAREST_MAX_ITER = 1e-8, 200
+
+
+def refuse_covariance_without_room(n_features: int) -> None:
+    """Refuse a covariance that memory has no room for twice: a matrix of its size always stands beside it.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of columns.
+    """
+    if n_features < MANY_COLUMNS:
+        return
+    need, free = 16.0 * float(n_features) ** 2, free_memory()
+    if need > free:
+        raise InputError(
+            f"A covariance of {n_features:,} columns takes {gigabytes(need)} to compute and {gigabytes(free)} are "
+            "free: take fewer columns, or graphical_lasso_from_rows, which stores no matrix of all pairs."
+        )
 
 
 def sample_covariance(X: FloatArray, weight: FloatArray | None = None) -> FloatArray:
@@ -72,6 +94,8 @@ def sample_covariance(X: FloatArray, weight: FloatArray | None = None) -> FloatA
            [0. , 4.5]])
     """
     X = np.asarray(X, dtype=np.float64)
+    if X.ndim == 2:
+        refuse_covariance_without_room(X.shape[1])
     mean = np.average(X, axis=0, weights=weight)
     centred = X - mean
     weighted = centred if weight is None else centred * np.asarray(weight, dtype=np.float64)[:, None]

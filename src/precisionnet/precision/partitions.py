@@ -101,8 +101,8 @@ def partitioned_rows(X: Any) -> PartitionedRows:
     if not frame and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     dask = importlib.import_module("dask")
-    as_array = dask.delayed(_as_array)
-    parts = [as_array(part, len(names)) for part in (X.to_delayed() if frame else X.to_delayed().ravel())]
+    as_array, held = dask.delayed(_as_array), dask.delayed((names if frame else None, len(names)), traverse=False)
+    parts = [as_array(part, held) for part in (X.to_delayed() if frame else X.to_delayed().ravel())]
     client = dask_client()
     if client is not None:
         parts = client.persist(parts)
@@ -175,8 +175,19 @@ def _chosen(rows: FloatArray, members: IndexArray) -> list[FloatArray]:
     return [np.asarray(rows[:, members], dtype=np.float64)]
 
 
-def _as_array(part: Any, n_columns: int) -> FloatArray:
-    """Rows of one partition as numbers; what is missing in a data frame becomes NaN."""
+def _as_array(part: Any, announced: tuple[tuple[Any, ...] | None, int]) -> FloatArray:
+    """Return the rows of one partition as numbers; what is missing in a data frame becomes NaN.
+
+    The columns of a data frame are taken by the names that the whole table announced, whatever their order.
+    """
+    names, n_columns = announced
+    if names is not None and hasattr(part, "columns") and tuple(part.columns) != names:
+        own, whole = set(part.columns), set(names)
+        lost, new = [name for name in names if name not in own], [name for name in part.columns if name not in whole]
+        if lost or new:
+            said = f"no column {some(lost)}" if lost else f"a new column {some(new)}"
+            raise InputError(f"A partition of X has {said}: bring all partitions to the same columns.")
+        part = part[list(names)]
     rows = np.asarray(part)
     if rows.dtype.kind not in NUMBERS:
         try:

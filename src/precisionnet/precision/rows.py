@@ -64,6 +64,17 @@ WORTH_SAMPLING = 1e12
 """If screening takes more multiplications than this, a sample of columns first tells if the penalty is too small."""
 
 
+class PenaltyTooSmall(InputError):
+    """Raised where a penalty keeps more than there is room for.
+
+    ``why`` says so, the beginning of a sentence, and with ``penalty`` there is room.
+    """
+
+    def __init__(self, message: str, why: str = "", penalty: float = float("nan")) -> None:
+        super().__init__(message)
+        self.why, self.penalty = why, penalty
+
+
 @dataclass(frozen=True)
 class SparsePrecisionResult:
     """A sparse precision matrix of many columns with the proof of how good it is.
@@ -253,10 +264,13 @@ def _refuse_by_sample(X: Table, columns: ColumnMoments, l1_penalty: float, memor
     if n_partners.max() < dense_most or n_pairs < 1.5 * memory / 3 / PAIR_BYTES:
         return
     enough = np.partition(size, -int(SAMPLED_DEGREE * len(size)) - 1, axis=None)[-int(SAMPLED_DEGREE * len(size)) - 1]
-    raise InputError(
-        f"l1_penalty={l1_penalty:.3g} keeps about {n_pairs:.1e} pairs of columns, more than {memory / 1e9:.3g} GB have "
-        f"room for: raise it to about {rounded_up(float(enough)):g} (judged by {len(size)} columns), or raise "
-        "max_memory."
+    why = f"keeps about {n_pairs:.1e} pairs of columns, more than {memory / 1e9:.3g} GB have room for"
+    penalty = rounded_up(float(enough))
+    raise PenaltyTooSmall(
+        f"l1_penalty={l1_penalty:.3g} {why}: raise it to about {penalty:g} (judged by {len(size)} columns), or raise "
+        "max_memory.",
+        why,
+        penalty,
     )
 
 
@@ -322,7 +336,7 @@ def _dense(
     # Each worker holds the component it solves, and a second covariance waits for it.
     workers = min(count_for(n_jobs), len(batches), max(1, int(memory / (DENSE_BYTES + 16) / largest**2)))
     calls = ((covariances_of(X, columns.mean, batch), batch, l1_penalty, tol) for batch in batches)
-    done = in_workers(_solve_batch, calls, workers, by_file=False)
+    done = in_workers(_solve_batch, calls, workers, by_file=False, at_once=workers)
     return [part for parts in done for part in parts]
 
 
@@ -416,11 +430,17 @@ def _large(
             )
         )
     if reason:
-        penalty = penalty_for_components(screened.pairs, n, dense_most)
-        raise InputError(
-            f"l1_penalty={l1_penalty:.3g} leaves a component of {max(map(len, groups)):,} columns, too large for dense "
-            f"matrices (at most {dense_most:,} here), and {reason}: raise l1_penalty to {rounded_up(penalty):g}, from "
-            "where every component is small enough, or raise max_memory."
+        # Where pairs were dropped, those that are held may join too few columns to tell more than that.
+        penalty = rounded_up(max(screened.kept_above, penalty_for_components(screened.pairs, n, dense_most)))
+        why = (
+            f"leaves a component of {max(map(len, groups)):,} columns, too large for dense matrices (at most "
+            f"{dense_most:,} here), and {reason}"
+        )
+        raise PenaltyTooSmall(
+            f"l1_penalty={l1_penalty:.3g} {why}: raise l1_penalty to {penalty:g}, from where every component is small "
+            "enough, or raise max_memory.",
+            why,
+            penalty,
         )
     return parts
 

@@ -145,7 +145,7 @@ def solve_sparse(
         if proof.gap <= tol * n or n_iter >= STEPS:
             break
         if single and len(proof.first) == 0:  # the rest of the gap may come from the smaller box alone
-            single, rows = False, rows[:0]
+            single, rows = False, np.empty((0, 0))  # not a slice, which would keep the old rows alive
             rows = _standardised_rows(X, columns, members[order], np.float64)
         used = sparse.coo_array((point.above, (component.first, component.second)), shape=(n, n)).tocsr()
         theta = used, point.diagonal

@@ -18,6 +18,7 @@ import numpy as np
 
 from precisionnet.errors import InputError
 from precisionnet.linalg import symmetrize
+from precisionnet.precision.covariance import refuse_covariance_without_room
 from precisionnet.types import FloatArray
 
 
@@ -67,6 +68,7 @@ class StreamingMoments:
         StreamingMoments
             No rows, all moments zero.
         """
+        refuse_covariance_without_room(n_features)
         zeros = np.zeros(n_features)
         return cls(0, zeros, zeros, np.zeros((n_features, n_features)))
 
