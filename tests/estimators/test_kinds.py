@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.special import softmax
 from sklearn.datasets import load_iris, make_friedman1
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.preprocessing import StandardScaler
@@ -14,7 +15,14 @@ from sklearn.preprocessing import StandardScaler
 from precisionnet import PNNClassifier, PNNRegressor, load
 from precisionnet.errors import InputError
 from precisionnet.estimators import combination, training
-from precisionnet.estimators.combination import LEAST_WEIGHT, _lowest_loss, kind_weights
+from precisionnet.estimators.combination import (
+    FARTHEST_BEHIND,
+    LEAST_WEIGHT,
+    SHARPEST,
+    _lowest_loss,
+    kind_weights,
+    sharpness,
+)
 from precisionnet.estimators.networks import RIDGE_PENALTIES, linear_members
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.targets import ClassTarget, NumberTarget
@@ -82,6 +90,85 @@ class TestWeights:
         outputs = np.stack([y + RNG.normal(size=60), y + RNG.normal(size=60)])
         double = weighed(np.concatenate([outputs, outputs], axis=1), np.concatenate([y, y]))
         np.testing.assert_allclose(weighed(outputs, y, np.full(60, 2.0)), double, atol=1e-9)
+
+    def test_a_kind_far_behind_gets_none_however_few_the_rows(self):
+        y = np.array([1.0, -1.0, 2.0, -2.0, 0.5, -0.5])
+        behind = y - np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0])
+        better = y + np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0]) / (1.05 * FARTHEST_BEHIND)
+        np.testing.assert_array_equal(weighed([behind, better], y), [0.0, 1.0])  # half and half would lose next to none
+
+    def test_losses_that_are_no_numbers_count_alike(self):
+        np.testing.assert_array_equal(weighed([np.full(4, np.nan), np.full(4, np.nan)], np.zeros(4)), [0.5, 0.5])
+
+
+def drawn_logits(n, n_classes=3, seed=0):
+    """Logits, and classes that are drawn from their probabilities."""
+    rng = np.random.default_rng(seed)
+    logits = 2.0 * rng.normal(size=(n, n_classes))
+    chances = softmax(logits, axis=1).cumsum(axis=1)
+    return torch.from_numpy(logits), torch.from_numpy((rng.random((n, 1)) > chances).sum(axis=1))
+
+
+class TestSharpness:
+    loss = staticmethod(ClassTarget(np.arange(3)).task_loss)
+
+    @pytest.mark.parametrize(("share", "expected"), [(0.6, 1 / 0.6), (1.0, 1.0), (1.7, 1.0), (0.1, SHARPEST)])
+    def test_timid_logits_are_multiplied_and_bold_ones_are_not_divided(self, share, expected):
+        logits, y = drawn_logits(4000)
+        found = sharpness(share * logits, y, torch.ones(len(y)), self.loss)
+        assert found == pytest.approx(expected, rel=0.08)
+
+    def test_chance_multiplies_nothing(self):
+        factors = [
+            sharpness(logits, y, torch.ones(60), self.loss)
+            for logits, y in (drawn_logits(60, seed=seed) for seed in range(100))
+        ]
+        assert np.mean(np.array(factors) > 1.0) <= 0.06
+
+    def test_a_row_of_weight_two_stands_twice_and_one_without_weight_is_not_there(self):
+        logits, y = drawn_logits(400)
+        logits = 0.5 * logits
+        counts = torch.from_numpy(np.arange(400) % 3.0)
+        rows = np.repeat(np.arange(400), np.arange(400) % 3)
+        twice = sharpness(logits[rows], y[rows], torch.ones(len(rows)), self.loss)
+        assert twice > 1.5
+        assert sharpness(logits, y, counts, self.loss) == pytest.approx(twice, rel=1e-4)
+
+    def test_one_row_or_none_changes_nothing(self):
+        logits, y = drawn_logits(1)
+        for n in (0, 1):
+            assert sharpness(0.1 * logits[:n], y[:n], torch.ones(n), self.loss) == 1.0
+
+    def test_weights_sum_to_it_and_shares_to_one(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(combination, "sharpness", lambda *_: 1.5)
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(300, 4))
+        y = ((X**2).sum(axis=1) > 3.4).astype(int)
+        model = PNNClassifier(max_epochs=3, random_state=0).fit(X, y)
+        fitted = model.fitted
+        assert fitted.sharpness == pytest.approx(1.5)
+        assert sum(model.kind_weights_.values()) == pytest.approx(1.0)
+        logits = fitted.mean_output(X)
+        np.testing.assert_allclose(model.predict_proba(X), softmax(logits, axis=1))
+        parts = model.contributions(X[:5])
+        whole = parts.sum(axis=1) + parts.attrs["base"][1]
+        np.testing.assert_allclose(whole, logits[:5, 1] - logits[:5, 0], rtol=1e-6)
+        model.save(tmp_path / "model")
+        again = load(tmp_path / "model")
+        assert again.fitted.sharpness == fitted.sharpness
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+        model.keep(replace(fitted, member_weights=1.2 * SHARPEST / fitted.sharpness * fitted.member_weights))
+        with pytest.raises(InputError, match="weights do not sum"):
+            model.save(tmp_path / "other")
+
+    def test_it_stays_where_rows_come_later(self, monkeypatch):
+        monkeypatch.setattr(combination, "sharpness", lambda *_: 1.5)
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(400, 4))
+        y = ((X**2).sum(axis=1) > 3.4).astype(int)
+        model = PNNClassifier(max_epochs=3, random_state=0).fit(X[:300], y[:300])
+        monkeypatch.undo()
+        assert model.partial_fit(X[300:], y[300:]).fitted.sharpness == pytest.approx(1.5)
 
 
 class TestLinearMembers:

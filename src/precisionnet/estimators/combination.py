@@ -4,18 +4,23 @@ The weights minimise the task's loss of the combined outputs on rows that the ne
 
     min_w  loss(sum_k w_k f_k(x_i), y_i)   subject to   w_k >= 0,  sum_k w_k = 1,
 
-which is convex for every loss there is (outputs of classes are logits). Kinds with next to no weight are dropped. The
-weights of the others shrink towards equal ones, the more so the fewer the rows: a mean of several good kinds is better
-than the one that a few rows happened to favour.
+which is convex for every loss there is (outputs of classes are logits). Kinds that lose far more than the best, and
+kinds with next to no weight, are dropped. The weights of the others shrink towards equal ones, the more so the fewer
+the rows: a mean of several good kinds is better than the one that a few rows happened to favour.
+
+A mean of logits may say less than it knows, as kinds that are not sure have their say. Where rows left out want it more
+sure beyond chance, all weights of classes are multiplied by one factor of at least 1, the ensemble's sharpness.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import torch
+from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from precisionnet.estimators.fitted import Fitted
@@ -37,16 +42,27 @@ LEAST_WEIGHT = 0.1
 """A kind with less is dropped: it would cost more at prediction than it brings."""
 ROWS_PER_KIND = 10
 """Rows that count as much as the wish for equal weights, for each kind."""
+FARTHEST_BEHIND = 1.3
+"""A kind whose loss is this many times the best one's is dropped at once: few rows may favour it by chance."""
+SHARPEST, ERRORS = 2.0, 2.0
+"""Largest factor of logits, and by how many standard errors it must lower the loss."""
 
 
 def weights_by_fold(
-    outputs: FloatArray, y: Tensor, weight: FloatArray, fold: IndexArray, loss: Loss, n_jobs: int | None = None
+    outputs: FloatArray,
+    y: Tensor,
+    weight: FloatArray,
+    fold: IndexArray,
+    loss: Loss,
+    *,
+    sharpen: bool = False,
+    n_jobs: int | None = None,
 ) -> list[FloatArray]:
     """Return the weights of kinds by all rows, then those by the rows outside each fold that there is.
 
     Parameters
     ----------
-    outputs, y, weight, loss
+    outputs, y, weight, loss, sharpen
         As in ``kind_weights``.
     fold : ndarray of shape (n_rows,)
         Fold of each row.
@@ -59,13 +75,13 @@ def weights_by_fold(
         One more than there are folds.
     """
     parts = [np.arange(len(fold)), *(np.flatnonzero(fold != one) for one in np.unique(fold))]
-    calls = ((outputs[:, rows], y[torch.from_numpy(rows)], weight[rows], loss) for rows in parts)
+    calls = ((outputs[:, rows], y[torch.from_numpy(rows)], weight[rows], loss, sharpen) for rows in parts)
     if len(outputs) == 1:
         return [kind_weights(*call) for call in calls]
     return in_workers(kind_weights, calls, n_jobs, by_file=False)
 
 
-def kind_weights(outputs: FloatArray, y: Tensor, weight: FloatArray, loss: Loss) -> FloatArray:
+def kind_weights(outputs: FloatArray, y: Tensor, weight: FloatArray, loss: Loss, sharpen: bool = False) -> FloatArray:
     """Return the weights of kinds, zero for those that are dropped.
 
     Parameters
@@ -78,28 +94,82 @@ def kind_weights(outputs: FloatArray, y: Tensor, weight: FloatArray, loss: Loss)
         How often each row counts.
     loss : callable
         The task's loss.
+    sharpen : bool, default=False
+        Whether outputs are logits, whose mean may be multiplied.
 
     Returns
     -------
     ndarray of shape (n_kinds,)
-        Not negative; they sum to one.
+        Not negative; they sum to one, or to the sharpness.
     """
     n_kinds, n_rows = outputs.shape[:2]
-    if n_kinds == 1 or not n_rows:
+    if not n_rows:
         return np.full(n_kinds, 1.0 / n_kinds)
     taken = np.linspace(0, n_rows - 1, min(n_rows, MOST_ROWS)).round().astype(np.intp)
     known, counts = torch.from_numpy(outputs[:, taken]), torch.from_numpy(weight[taken])
     y = y[torch.from_numpy(taken)]
-    kept = np.arange(n_kinds)
     with limited_threads(1):  # in a worker, too
-        found = _lowest_loss(known, y, counts, loss)
-        while (found < LEAST_WEIGHT).any():
-            kept = kept[found >= LEAST_WEIGHT]
-            found = _lowest_loss(known[torch.from_numpy(kept)], y, counts, loss)
-    shrunk = ROWS_PER_KIND * len(kept) / (ROWS_PER_KIND * len(kept) + float(weight.sum()))
-    result: FloatArray = np.zeros(n_kinds)
-    result[kept] = (1.0 - shrunk) * found + shrunk / len(kept)
-    return result / result.sum()
+        shares = _shares(known, y, counts, loss, float(weight.sum()))
+        if not sharpen:
+            return shares
+        return shares * sharpness(torch.tensordot(torch.from_numpy(shares), known, dims=1), y, counts, loss)
+
+
+def _shares(outputs: Tensor, y: Tensor, counts: Tensor, loss: Loss, n_rows: float) -> FloatArray:
+    """Return the weights of kinds; they sum to one."""
+    alone = np.array([float(loss(one, y, counts)) for one in outputs])
+    kept = np.flatnonzero(alone <= FARTHEST_BEHIND * alone.min())
+    if not len(kept):  # some loss is no number
+        return np.full(len(alone), 1.0 / len(alone))
+    found = _lowest_loss(outputs[torch.from_numpy(kept)], y, counts, loss)
+    while (found < LEAST_WEIGHT).any():
+        kept = kept[found >= LEAST_WEIGHT]
+        found = _lowest_loss(outputs[torch.from_numpy(kept)], y, counts, loss)
+    shrunk = ROWS_PER_KIND * len(kept) / (ROWS_PER_KIND * len(kept) + n_rows)
+    shares: FloatArray = np.zeros(len(alone))
+    shares[kept] = (1.0 - shrunk) * found + shrunk / len(kept)
+    return shares / shares.sum()
+
+
+def sharpness(output: Tensor, y: Tensor, counts: Tensor, loss: Loss) -> float:
+    """Return what logits are multiplied by: more than 1 only where that lowers the loss beyond chance.
+
+    A factor below 1 is no choice: the mean of several networks, which predicts, is less sure than the single ones that
+    left a row out.
+
+    Parameters
+    ----------
+    output : Tensor of shape (n_rows, n_outputs)
+        Combined logits of rows left out.
+    y : Tensor of shape (n_rows,)
+        Their classes.
+    counts : Tensor of shape (n_rows,)
+        How often each row counts.
+    loss : callable
+        The task's loss.
+
+    Returns
+    -------
+    float
+        Between 1 and ``SHARPEST``.
+    """
+
+    def row_losses(factor: float) -> FloatArray:
+        each: FloatArray = loss(factor * output[:, None], y[:, None], counts[:, None]).numpy()
+        return each
+
+    weight = counts.numpy()
+    own = weight > 0.0
+    if own.sum() < 2:
+        return 1.0
+    output, y, counts, weight = output[own], y[own], counts[own], weight[own]
+    best = minimize_scalar(
+        lambda factor: float(np.average(row_losses(factor), weights=weight)), bounds=(1.0, SHARPEST), method="bounded"
+    )
+    gain = row_losses(1.0) - row_losses(float(best.x))
+    mean = float(np.average(gain, weights=weight))
+    error = math.sqrt(float(np.average((gain - mean) ** 2, weights=weight)) / (weight.sum() - 1.0))
+    return float(best.x) if mean > ERRORS * error else 1.0
 
 
 def _lowest_loss(outputs: Tensor, y: Tensor, counts: Tensor, loss: Loss) -> FloatArray:
@@ -152,7 +222,7 @@ def kept_members(fitted: Fitted, weights: FloatArray, fold_weights: FloatArray) 
         networks=tuple(fitted.networks[i] for i in kept),
         member_kinds=tuple(fitted.member_kinds[i] for i in kept),
         member_folds=fitted.member_folds[kept],
-        member_weights=each[kept] / each[kept].sum(),
+        member_weights=each[kept] * (weights.sum() / each[kept].sum()),
         fold_weights=in_fold[kept],
         member_matrices=fitted.member_matrices[kept],
         task_precision=fitted.member_matrices[kept].mean(axis=0),

@@ -130,7 +130,7 @@ def go_on(
                 folds=data.whole.folds,
                 rows_hash=data.training.hash(),
             )
-            found = finished(moved, data, weights_before=fitted.kind_weights, n_jobs=n_jobs)
+            found = finished(moved, data, weights_before=fitted.kind_totals, n_jobs=n_jobs)
             return _measured(found, fitted, data)
     # Networks see their matrix divided by the norm of the start, which the new rows have changed.
     ratio = float(np.linalg.norm(start.theta_task, 2)) / fitted.scale if settings.scale_shift else 1.0

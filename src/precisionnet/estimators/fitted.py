@@ -110,7 +110,7 @@ class Fitted:
     member_folds : ndarray of shape (n_members,)
         Which fold each network left out; -1 for a linear or a kernel one that is solved on all rows.
     member_weights : ndarray of shape (n_members,)
-        How much each network counts in the prediction; they sum to one.
+        How much each network counts in the prediction; they sum to one, of classes to the sharpness.
     fold_weights : ndarray of shape (n_members,)
         How much each network counts beside the others that left out the same fold.
     l1_penalty : float
@@ -311,12 +311,23 @@ class Fitted:
         return np.tensordot(share / share.sum(axis=1, keepdims=True), output, axes=1)
 
     @property
-    def kind_weights(self) -> dict[str, float]:
-        """The total weight of the networks of each kind."""
+    def kind_totals(self) -> dict[str, float]:
+        """The total weight of the networks of each kind; together one, or the sharpness of an ensemble for classes."""
         kinds = dict.fromkeys(self.member_kinds, 0.0)
         for kind, weight in zip(self.member_kinds, self.member_weights, strict=True):
             kinds[kind] += float(weight)
         return {kind: weight for kind, weight in kinds.items() if weight}
+
+    @property
+    def kind_weights(self) -> dict[str, float]:
+        """The share of the networks of each kind in the prediction."""
+        totals = self.kind_totals
+        return {kind: weight / self.sharpness for kind, weight in totals.items()}
+
+    @property
+    def sharpness(self) -> float:
+        """What the weighted mean of the members' logits is multiplied by; 1 of numbers."""
+        return float(self.member_weights.sum())
 
 
 def training_device(name: str) -> torch.device:

@@ -19,7 +19,7 @@ from precisionnet.errors import shown
 from precisionnet.estimators.base import BasePNN
 from precisionnet.estimators.checked_tensors import ROUNDING, CheckedTensors, refuse_asymmetric
 from precisionnet.estimators.classifier import PNNClassifier
-from precisionnet.estimators.combination import ALL_ROWS
+from precisionnet.estimators.combination import ALL_ROWS, SHARPEST
 from precisionnet.estimators.document_fields import (
     classes_in,
     hash_text,
@@ -184,7 +184,8 @@ class _Reader:
         n = len(self._kinds)
         folds = self._tensors.integers("member_folds", (n,), ALL_ROWS, max(self._n_folds - 1, 0))
         weights, in_fold = self._tensors.floats("member_weights", (n,)), self._tensors.floats("fold_weights", (n,))
-        fine = (weights >= 0).all() and abs(weights.sum() - 1.0) <= ROUNDING
+        sharpest = SHARPEST if self._task == "classification" else 1.0
+        fine = (weights >= 0).all() and 1.0 - ROUNDING <= weights.sum() <= sharpest + ROUNDING
         require(bool(fine), "the networks' weights do not sum to one")
         used = folds[in_fold > 0]
         fine = (in_fold >= 0).all() and set(used.tolist()) == set(range(max(self._n_folds, 1)))

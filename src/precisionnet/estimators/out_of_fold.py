@@ -73,15 +73,18 @@ def _weighed(
     target, folds, several = data.target, fitted.folds, fitted.settings.readout == "several"
     rows, fold, outputs = _unseen(fitted, data, same_rows)
     y = target.tensor(rows.y)
-    weights, *elsewhere = weights_by_fold(outputs, y, rows.weight, fold, target.task_loss, n_jobs)
+    sharpen = several and not isinstance(target, NumberTarget)
+    judged_by = rows.weight, fold, target.task_loss
+    weights, *elsewhere = weights_by_fold(outputs, y, *judged_by, sharpen=sharpen, n_jobs=n_jobs)
     if several and kernel and len(elsewhere) == len(folds) > 1:
         fitted = with_kernel(fitted, data, elsewhere)
         _, _, outputs = _unseen(fitted, data, same_rows)
-        weights, *elsewhere = weights_by_fold(outputs, y, rows.weight, fold, target.task_loss, n_jobs)
+        weights, *elsewhere = weights_by_fold(outputs, y, *judged_by, sharpen=sharpen, n_jobs=n_jobs)
     if several and weights_before:
         kinds = dict.fromkeys(fitted.member_kinds)
         weights = np.array([weights_before.get(kind, 0.0) for kind in kinds])
         weights = weights / weights.sum() if weights.any() else np.full(len(weights), 1.0 / len(weights))
+        weights = weights * sum(weights_before.values())
         elsewhere = [weights] * len(elsewhere)
     fold_weights = np.tile(weights, (max(len(folds), 1), 1))
     output = np.empty(outputs.shape[1:])

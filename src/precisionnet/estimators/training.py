@@ -105,7 +105,7 @@ class TrainingRun:
             self._same_rows = data.whole is not None or resume.rows_hash == data.training.hash()
             trained = settings.members(len(resume.folds), self._kinds)
             self._roster = [one for one in trained if one[0].name in resume.member_kinds]
-            self._weights_before = {} if self._same_rows and data.whole is None else resume.kind_weights
+            self._weights_before = {} if self._same_rows and data.whole is None else resume.kind_totals
             if data.whole is not None:  # new rows decide nothing about the kinds
                 self._kinds = tuple(kind for kind in EVERY if kind.name in resume.member_kinds)
         else:
