@@ -12,7 +12,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 import torch
-from torch import nn
 
 from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.combination import ALL_ROWS
@@ -30,13 +29,13 @@ from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, St
 from precisionnet.joint.sparse_support import sparse_start
 from precisionnet.joint.standard import StandardRecipe, trial_losses
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
-from precisionnet.kinds import BETTER_BY, EVERY, KERNEL, LASSO, TRIAL, TRIAL_FOLDS, TRIED_FROM, Kind
+from precisionnet.kinds import BETTER_BY, EVERY, KERNEL, LASSO, TRIAL, TRIAL_FOLDS, TRIED_FROM
 from precisionnet.nn.readout import QuantileLink
 from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import LEARNED, Settings
 from precisionnet.sparse_matrices import with_means
 from precisionnet.threads import limited_threads, threads_for
-from precisionnet.types import FloatArray, IndexArray
+from precisionnet.types import IndexArray
 
 
 def train(
@@ -117,7 +116,7 @@ class TrainingRun:
             problem = self._problem()
             self._graph = problem.graph
             start = self._start(problem.graph, cache)
-            validation = None if data.validation is None else self._tensors(data.validation)
+            validation = None if data.validation is None else self._tensors([data.validation])
             policy: Algorithm1 | StandardRecipe
             if settings.recipe == "paper":
                 if carried:
@@ -237,40 +236,28 @@ class TrainingRun:
         self._data = replace(data, emp_cov=start.covariance)
         return start
 
-    def _graph_terms(self) -> GraphTerms:
-        data = self._data
-        if not data.sparse:
-            return GraphTerms.of(self._settings, data.emp_cov, data.weight)
-        variance = data.emp_cov.diagonal()
-        return GraphTerms.without_covariance(self._settings, len(variance), float(variance.mean()), data.weight)
-
     def _problem(self) -> JointProblem:
         data, settings = self._data, self._settings
         return JointProblem(
             network=new_network(settings, *self._sizes, self._roster[0][0], self._network, self._seed).to(
                 self._device, self._dtype
             ),
-            rows=replace(
-                self._tensors(data.training),
-                y=torch.cat([self._target_tensor(one.training.y, one) for one in self._targets]),
-            ),
+            rows=self._tensors([one.training for one in self._targets]),
             task_loss=data.target.task_loss,
             metric=data.target.metric,
-            graph=self._graph_terms(),
+            graph=GraphTerms.of(settings, data.emp_cov, data.weight),
             l2_penalty=settings.l2_penalty,
             scale_shift=settings.scale_shift,
             windows=None if data.whole is None else data.whole.learned_windows(data.target),
         )
 
-    def _tensors(self, table: Table) -> TensorRows:
-        x = torch.from_numpy(self._data.scaler.transform(table.X)).to(self._dtype).unsqueeze(-1)
-        weight = torch.from_numpy(table.weight).to(self._dtype)
-        return TensorRows(x.to(self._device), self._target_tensor(table.y, self._data), weight.to(self._device))
-
-    def _target_tensor(self, y: FloatArray, data: TrainingData) -> torch.Tensor:
-        """Return values of a target as the networks learn it."""
-        tensor = data.target.tensor(y).to(self._device)
-        return tensor.to(self._dtype) if tensor.is_floating_point() else tensor
+    def _tensors(self, tables: Sequence[Table]) -> TensorRows:
+        """Return rows as the networks take them; the tables have the same rows, each with a target of its own."""
+        rows, device = tables[0], self._device
+        x = torch.from_numpy(self._data.scaler.transform(rows.X)).to(self._dtype).unsqueeze(-1)
+        y = torch.cat([one.target.tensor(table.y) for one, table in zip(self._targets, tables, strict=False)])
+        y = y.to(self._dtype) if y.is_floating_point() else y
+        return TensorRows(x.to(device), y.to(device), torch.from_numpy(rows.weight).to(device, self._dtype))
 
     def _deal_folds(self, data: TrainingData, resume: Fitted | None) -> tuple[IndexArray, ...]:
         """Return the rows of each fold; the same as before where training goes on with the same rows."""
@@ -340,8 +327,10 @@ class TrainingRun:
         on_theta = settings.sparse and settings.recipe == "paper"
         matrices = kept.theta if on_theta else kept.theta_task
         if settings.readout == "several" and any(map(len, self._folds)):
-            for kind in (kind for kind in self._kinds if kind.solved):
-                solved = self._solved(data, kind)
+            rows, x = data.training, data.scaler.transform(data.training.X)
+            for kind in (kind for kind in self._kinds if kind.linear):  # a kernel's networks follow from all others
+                lasso = kind is LASSO
+                solved = linear_members(x, rows.y, rows.weight, self._folds, data.target, lasso=lasso)
                 folds = [*range(len(solved) - 1), ALL_ROWS][: len(solved)]
                 roster += [(kind, fold) for fold in folds]
                 networks += solved
@@ -381,13 +370,6 @@ class TrainingRun:
             # Where members have learned from rows that they leave out now, no later fit may take these folds for clean.
             rows_hash=data.training.hash() if self._same_rows else hashlib.sha256(b"learned from before").hexdigest(),
         )
-
-    def _solved(self, data: TrainingData, kind: Kind) -> list[nn.Module]:
-        """Return the networks of a linear kind; a kernel's follow from all others."""
-        if kind.kernel:
-            return []
-        rows, x = data.training, data.scaler.transform(data.training.X)
-        return linear_members(x, rows.y, rows.weight, self._folds, data.target, lasso=kind is LASSO)
 
 
 def _refuse_other_rows(targets: Sequence[TrainingData], settings: Settings, resume: Fitted | None) -> None:
