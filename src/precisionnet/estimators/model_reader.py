@@ -41,7 +41,7 @@ from precisionnet.estimators.spread import Spread
 from precisionnet.estimators.targets import ClassTarget, NumberTarget, Target
 from precisionnet.kinds import EVERY, FEW_ROWS, Kind
 from precisionnet.linalg import LARGEST
-from precisionnet.nn.stack import Tensors
+from precisionnet.nn.network import Tensors
 from precisionnet.parameters import DENSE_MOST, settings_of
 from precisionnet.preprocessing import TableEncoder
 from precisionnet.sparse_matrices import SparseStack, extreme_eigenvalues

@@ -30,8 +30,8 @@ from precisionnet.joint.sparse_support import sparse_start
 from precisionnet.joint.standard import StandardRecipe, trial_losses
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
 from precisionnet.kinds import BETTER_BY, EVERY, KERNEL, LASSO, TRIAL, TRIAL_FOLDS, TRIED_FROM
+from precisionnet.nn.network import Tensors
 from precisionnet.nn.readout import QuantileLink
-from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import LEARNED, Settings
 from precisionnet.sparse_matrices import with_means
 from precisionnet.threads import limited_threads, threads_for

@@ -16,8 +16,8 @@ from precisionnet.joint.matrices import Matrices
 from precisionnet.joint.problem import JointProblem, RowWindows, Start, TensorRows, l2_norm_squared
 from precisionnet.joint.sparse_support import REVISED_UNTIL, LearnedOnSupport
 from precisionnet.joint.trainer import Adam, HistoryRow, add_l2_gradient
+from precisionnet.nn.network import NetworkStack, Tensors
 from precisionnet.nn.sparse_shift import Probe, shift_of
-from precisionnet.nn.stack import NetworkStack, Tensors
 from precisionnet.sparse_matrices import MatrixStack
 from precisionnet.types import FloatArray, IndexArray
 

@@ -17,7 +17,7 @@ from torch.linalg import LinAlgError as TorchLinAlgError  # type: ignore[attr-de
 from torch.optim.adam import adam
 
 from precisionnet.errors import FitDivergedError
-from precisionnet.nn.stack import Tensors
+from precisionnet.nn.network import Tensors
 from precisionnet.sparse_matrices import Matrix, MatrixStack, numbers_of
 
 HistoryRow = dict[str, float]
