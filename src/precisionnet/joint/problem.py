@@ -15,6 +15,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, Protocol
 
 import numpy as np
@@ -199,7 +200,7 @@ class Start:
     theta_task: Matrix
     note: str = ""
 
-    @property
+    @cached_property
     def norm(self) -> float:
         """Spectral norm of the matrix that the network runs on."""
         return float(np.linalg.norm(self.theta_task, 2))

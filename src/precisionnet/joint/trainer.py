@@ -42,10 +42,6 @@ class Snapshot:
     networks: list[Tensors]
     """State dictionary of each member."""
 
-    def of(self, members: slice) -> Snapshot:
-        """The state of these members alone."""
-        return Snapshot(self.epoch, self.theta[members], self.theta_task[members], self.networks[members])
-
 
 @dataclass(frozen=True)
 class Trained:
@@ -165,7 +161,8 @@ class Trainer:
 
     def result(self, members: slice = slice(None)) -> Trained:
         """Return the kept epoch of these members, with one precision for all of them."""
-        kept = self.kept.of(members)
+        kept = self.kept
+        kept = Snapshot(kept.epoch, kept.theta[members], kept.theta_task[members], kept.networks[members])
         theta, scale, note = self._policy.conclude(kept)
         return Trained(kept, theta, scale, self.history, note)
 
