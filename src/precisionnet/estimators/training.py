@@ -117,57 +117,14 @@ class TrainingRun:
             self._graph = problem.graph
             start = self._start(problem.graph, cache)
             validation = None if data.validation is None else self._tensors([data.validation])
-            policy: Algorithm1 | StandardRecipe
-            if settings.recipe == "paper":
-                if carried:
-                    problem.network.requires_grad_(False).load_state_dict(carried[0])
-                if known is not None:
-                    problem.network.load_state_dict(known.networks[0])
-                    if settings.method in LEARNED:
-                        start = replace(start, theta=known.theta[0], theta_task=known.theta_task[0])
-                schedule = Schedule(
-                    settings.learning_rate,
-                    settings.theta_steps,
-                    settings.task_steps,
-                    settings.weight_steps,
-                    settings.step1,
-                    settings.step2,
-                    settings.max_epochs,
-                    settings.patience,
-                    settings.sparse,
-                )
-                if settings.monotone:
-                    policy = Monotone(problem, schedule, start, validation, self._seed)
-                else:
-                    policy = Algorithm1(problem, settings.method, schedule, start, validation, self._seed)
-            else:
-                plan = Plan(
-                    settings.learning_rate,
-                    settings.batch_size,
-                    settings.n_epochs,
-                    settings.theta_every,
-                    settings.input_noise,
-                    sparse=settings.sparse,
-                )
-                members = self._members()
-                if settings.readout == "several" and known is None and data.training.X.size >= TRIED_FROM:
-                    given_up = self._given_up(problem, members, plan, start, n_jobs)
-                    self._roster = [one for one in self._roster if one[0].name not in given_up]
-                    members = [member for member in members if member.kind not in given_up]
-                policy = StandardRecipe(
-                    problem,
-                    settings.method,
-                    members,
-                    plan,
-                    start,
-                    validation,
-                    known,
-                    n_jobs,
-                    watched=paused or bool(callbacks),
-                )
-            self.policy: Algorithm1 | StandardRecipe = policy
+            self.policy: Algorithm1 | StandardRecipe
             """What an epoch does, with the problem and its state."""
-            self.trainer = Trainer(policy, callbacks, "last" if others or settings.keep_epoch == "last" else keep)
+            if settings.recipe == "paper":
+                self.policy = self._algorithm1(problem, start, validation, known)
+            else:
+                watched = paused or bool(callbacks)
+                self.policy = self._standard_recipe(problem, start, validation, known, watched=watched)
+            self.trainer = Trainer(self.policy, callbacks, "last" if others or settings.keep_epoch == "last" else keep)
 
     def threads(self) -> AbstractContextManager[None]:
         """Compute with as many threads as the problem's shape asks for; wrap many epochs in one block."""
@@ -251,6 +208,58 @@ class TrainingRun:
             windows=None if data.whole is None else data.whole.learned_windows(data.target),
         )
 
+    def _algorithm1(
+        self, problem: JointProblem, start: Start, validation: TensorRows | None, known: Snapshot | None
+    ) -> Algorithm1:
+        """Return the paper's epochs: one network, full batches."""
+        settings, network = self._settings, problem.network
+        if self._carried:
+            network.requires_grad_(False).load_state_dict(self._carried[0])
+        if known is not None:
+            network.load_state_dict(known.networks[0])
+            if settings.method in LEARNED:
+                start = replace(start, theta=known.theta[0], theta_task=known.theta_task[0])
+        schedule = Schedule(
+            settings.learning_rate,
+            settings.theta_steps,
+            settings.task_steps,
+            settings.weight_steps,
+            settings.step1,
+            settings.step2,
+            settings.max_epochs,
+            settings.patience,
+            settings.sparse,
+        )
+        if settings.monotone:
+            return Monotone(problem, schedule, start, validation, self._seed)
+        return Algorithm1(problem, settings.method, schedule, start, validation, self._seed)
+
+    def _standard_recipe(
+        self,
+        problem: JointProblem,
+        start: Start,
+        validation: TensorRows | None,
+        known: Snapshot | None,
+        *,
+        watched: bool,
+    ) -> StandardRecipe:
+        """Return the standard recipe's epochs: members of every kind, mini-batches."""
+        settings, members = self._settings, self._members()
+        plan = Plan(
+            settings.learning_rate,
+            settings.batch_size,
+            settings.n_epochs,
+            settings.theta_every,
+            settings.input_noise,
+            sparse=settings.sparse,
+        )
+        if settings.readout == "several" and known is None and self._data.training.X.size >= TRIED_FROM:
+            given_up = self._given_up(problem, members, plan, start)
+            self._roster = [one for one in self._roster if one[0].name not in given_up]
+            members = [member for member in members if member.kind not in given_up]
+        method = settings.method
+        return StandardRecipe(problem, method, members, plan, start, validation, known, self._n_jobs, watched=watched)
+
     def _tensors(self, tables: Sequence[Table]) -> TensorRows:
         """Return rows as the networks take them; the tables have the same rows, each with a target of its own."""
         rows, device = tables[0], self._device
@@ -296,9 +305,7 @@ class TrainingRun:
                 members.append(Member(made, kind.name, first_row + rows, first_row + left_out, int(order), *shares))
         return members
 
-    def _given_up(
-        self, problem: JointProblem, members: Sequence[Member], plan: Plan, start: Start, n_jobs: int | None
-    ) -> set[str]:
+    def _given_up(self, problem: JointProblem, members: Sequence[Member], plan: Plan, start: Start) -> set[str]:
         """Train kinds that differ in their noise alone for a short while; return the worse of each two."""
         twins = {kind.name: kind.twin for kind, _ in self._roster if kind.twin is not None}
         if not any(map(len, self._folds)):  # nothing to judge by
@@ -306,7 +313,7 @@ class TrainingRun:
         pairs = zip(members, self._roster, strict=True)
         tried = [one for one, (_, fold) in pairs if fold < TRIAL_FOLDS and one.kind in {*twins, *twins.values()}]
         short = replace(plan, max_epochs=max(1, round(TRIAL * plan.max_epochs)), sparse=False)
-        losses = trial_losses(problem, self._settings.method, tried, short, start, n_jobs)
+        losses = trial_losses(problem, self._settings.method, tried, short, start, self._n_jobs)
         return {twin if losses[name] < (1.0 - BETTER_BY) * losses[twin] else name for name, twin in twins.items()}
 
     def _model(self, number: int) -> Fitted:
