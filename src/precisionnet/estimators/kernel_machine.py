@@ -30,9 +30,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import pdist
 from torch import nn
 
-from precisionnet.estimators.combination import ALL_ROWS
 from precisionnet.estimators.explanation import mean_gradients
-from precisionnet.estimators.fitted import Fitted
+from precisionnet.estimators.fitted import ALL_ROWS, Fitted
 from precisionnet.estimators.networks import kernel_network
 from precisionnet.estimators.preparation import TrainingData
 from precisionnet.estimators.rows import moments

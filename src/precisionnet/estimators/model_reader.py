@@ -19,7 +19,6 @@ from precisionnet.errors import shown
 from precisionnet.estimators.base import BasePNN
 from precisionnet.estimators.checked_tensors import ROUNDING, CheckedTensors, refuse_asymmetric
 from precisionnet.estimators.classifier import PNNClassifier
-from precisionnet.estimators.combination import ALL_ROWS
 from precisionnet.estimators.document_fields import (
     classes_in,
     hash_text,
@@ -31,7 +30,7 @@ from precisionnet.estimators.document_fields import (
     truth,
     whole,
 )
-from precisionnet.estimators.fitted import Fitted, OutOfFold
+from precisionnet.estimators.fitted import ALL_ROWS, Fitted, OutOfFold
 from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.model_document import NOT_SAVED, SETTINGS, SPARSE_MATRICES, Document
 from precisionnet.estimators.networks import NetworkFactory, new_network

@@ -14,11 +14,10 @@ import pandas as pd
 import torch
 
 from precisionnet.errors import InputError, PrecisionNetWarning
-from precisionnet.estimators.combination import ALL_ROWS
+from precisionnet.estimators.combination import finished
 from precisionnet.estimators.explanation import TaskEffects, task_effects
-from precisionnet.estimators.fitted import Fitted, OutOfFold, training_device
+from precisionnet.estimators.fitted import ALL_ROWS, Fitted, OutOfFold, training_device
 from precisionnet.estimators.networks import NetworkFactory, linear_members, new_network
-from precisionnet.estimators.out_of_fold import finished
 from precisionnet.estimators.preparation import TrainingData, kinds_of, learned_target
 from precisionnet.estimators.rows import FEWEST_FOLDS, Table, left_out_rows
 from precisionnet.estimators.targets import NumberTarget, learns_logarithm
