@@ -57,6 +57,9 @@ def finished(
 ) -> Fitted:
     """Return a model with all that is measured of it.
 
+    The kinds are weighed by what they lose on rows that they left out, and those that do not help are dropped. The
+    prediction of a row out of fold has weights that come from the other folds.
+
     Parameters
     ----------
     fitted : Fitted
@@ -76,23 +79,6 @@ def finished(
     -------
     Fitted
         With weights, out-of-fold predictions, calibration, effects and reference.
-    """
-    fitted = _weighed(fitted, data, same_rows, weights_before or {}, kernel, n_jobs)
-    effects = task_effects(fitted, data.training.X, data.training.weight, around=AROUND)
-    return replace(fitted, task_nodes=effects.nodes, task_graph=effects.edges, reference=reference_of(data))
-
-
-def _weighed(
-    fitted: Fitted,
-    data: TrainingData,
-    same_rows: bool,
-    weights_before: Mapping[str, float],
-    kernel: bool,
-    n_jobs: int | None,
-) -> Fitted:
-    """Weigh the kinds by what they lose on rows that they left out, drop those that do not help, keep the errors.
-
-    The prediction of a row out of fold has weights that come from the other folds.
     """
     target, folds, several = data.target, fitted.folds, fitted.settings.readout == "several"
     rows, fold, outputs = _unseen(fitted, data, same_rows)
@@ -127,7 +113,9 @@ def _weighed(
     judged = slice(None if left_out else 0)
     errors = target.errors_out_of_bag(output[judged], rows.y[judged], rows.weight[judged])
     predicted = OutOfFold(data.row_ids, known[data.places], known_fold[data.places], errors)
-    return replace(fitted, out_of_fold=predicted, calibration=calibration)
+    fitted = replace(fitted, out_of_fold=predicted, calibration=calibration)
+    effects = task_effects(fitted, data.training.X, data.training.weight, around=AROUND)
+    return replace(fitted, task_nodes=effects.nodes, task_graph=effects.edges, reference=reference_of(data))
 
 
 def _unseen(fitted: Fitted, data: TrainingData, same_rows: bool) -> tuple[Table, IndexArray, FloatArray]:
