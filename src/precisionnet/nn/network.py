@@ -25,7 +25,7 @@ from precisionnet.nn.readout import AverageReadout, FlattenReadout, Linear, Mean
 from precisionnet.parameters import BY_NAME
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU, "tanh": nn.Tanh}
-"""Activations by name; a name of your own can be added."""
+"""Activations by name. A name of your own can be added, for networks that you make (``network=``)."""
 
 Tensors = dict[str, Tensor]
 """A state dictionary."""
