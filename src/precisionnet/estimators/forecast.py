@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from scipy import special
+from scipy.sparse import diags_array
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.preparation import TrainingData, kinds_of
@@ -271,14 +272,15 @@ def _sampled_correlations(data: TrainingData) -> FloatArray:
     return size
 
 
-def _penalty(data: TrainingData, settings: Settings) -> float:
-    """Return the l1 penalty on a sparse support."""
-    return GraphTerms.of(settings, data.emp_cov, float(data.training.weight.sum())).l1_penalty
+def _penalty(data: TrainingData, settings: Settings) -> GraphTerms:
+    """Return the terms of a graph on a sparse support, for their penalty; dense data are asked as well."""
+    variances = diags_array(data.emp_cov.diagonal(), format="csr")
+    return GraphTerms.of(settings, variances, float(data.training.weight.sum()))
 
 
 def _counted_edges(data: TrainingData, settings: Settings) -> tuple[float, float]:
     """Estimate how many pairs are above the penalty, and how many more are above the lighter penalty."""
-    size, penalty = _sampled_correlations(data), _penalty(data, settings)
+    size, penalty = _sampled_correlations(data), _penalty(data, settings).l1_penalty
     n = size.shape[1]
     above, lighter = (0.5 * n * float((size > limit).sum(axis=1).mean()) for limit in (penalty, LIGHTER * penalty))
     return above, lighter - above if n <= LIGHT_MOST and not settings.sparse else 0.0
@@ -291,7 +293,7 @@ def _chance_degree(data: TrainingData, settings: Settings) -> float:
     on each other are not counted here: they may form small groups, and the solver finds those exactly.
     """
     rows = data.training
-    threshold = _penalty(data, settings) / float(data.emp_cov.diagonal().mean())
+    threshold = _penalty(data, settings).l1_penalty / float(data.emp_cov.diagonal().mean())
     return float(rows.X.shape[1] * special.erfc(threshold * np.sqrt(rows.weight.sum() / 2.0)))
 
 
