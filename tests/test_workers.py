@@ -293,3 +293,9 @@ def test_workers_without_the_package_are_named(tmp_path, monkeypatch):
         on_scheduler(running.scheduler_address),
     ):
         pass
+
+
+def test_one_worker_is_a_loop(monkeypatch):
+    monkeypatch.delattr("precisionnet.workers.Parallel")
+    assert in_workers(pow, [(2, 3), (3, 2)], None) == [8, 9]
+    assert in_workers(pow, [(3,), (4,)], 1, shared=(2,)) == [8, 16]

@@ -88,12 +88,9 @@ class Parameter:
         if self.kind is bool:
             flag = isinstance(value, bool) or type(value).__name__ == "bool"  # NumPy's, too
             return None if flag else f"must be true or false, got {shown(value)}"
-        return self._number_complaint(value)
-
-    def _number_complaint(self, value: Any) -> str | None:
         what = "a whole number" if self.kind is int else "a number"
         if isinstance(value, bool) or not isinstance(value, Integral if self.kind is int else Real):
-            return f"must be {what}, got {shown(value)}"
+            return f"must be {what}{' or a list with one per layer' if self.listed else ''}, got {shown(value)}"
         try:
             value = float(value)
         except OverflowError:  # an integer of hundreds of digits

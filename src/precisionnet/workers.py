@@ -272,7 +272,7 @@ def in_workers(
     calls : iterable of tuple
         What differs between the calls.
     n_jobs : int or None
-        Workers, as joblib counts them; a cluster uses all it has.
+        Workers, as joblib counts them; a cluster uses all it has. With one, calls are made here, one after another.
     shared : tuple, default=()
         First arguments, the same for all calls.
     by_file : bool, default=True
@@ -295,6 +295,8 @@ def in_workers(
             found.extend(here[place] for place in range(len(some)))
         return found
     with limited_threads(1):
+        if count_for(n_jobs) == 1:
+            return [function(*shared, *call) for call in calls]
         return list(Parallel(n_jobs=n_jobs, **_options(n_jobs, by_file=by_file))(_work(function, calls, shared)))
 
 

@@ -265,8 +265,14 @@ def test_new_rows_with_missing_values_are_refused_by_name(gaussian, quick):
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
-    [({"n_layers": 0}, "n_layers"), ({"method": "magic"}, "method"), ({"task_weight": 1.0}, "task_weight"), ({"coupling": -1}, "coupling")],
-)  # fmt: skip
+    [
+        ({"n_layers": 0}, "n_layers"),
+        ({"method": "magic"}, "method"),
+        ({"task_weight": 1.0}, "task_weight"),
+        ({"coupling": -1}, "coupling"),
+        ({"n_filters": np.array([5, 5])}, "n_filters must be a whole number or a list"),
+    ],
+)
 def test_bad_parameters_are_named(gaussian, change, sentence):
     with pytest.raises(ValueError, match=sentence):
         PNNRegressor(**change).fit(gaussian.X, gaussian.y)

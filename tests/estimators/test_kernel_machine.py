@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from precisionnet import PNNClassifier, PNNRegressor, load
 from precisionnet.errors import InputError
-from precisionnet.estimators import forecast, kernel_machine, out_of_fold
+from precisionnet.estimators import combination, forecast, kernel_machine
 from precisionnet.estimators.kernel_machine import Choice, _chosen, _network, _Rows, _solved, extended
 from precisionnet.estimators.model_document import to_document
 from precisionnet.estimators.model_reader import from_document
@@ -284,7 +284,7 @@ def test_other_rows_after_a_model_that_was_a_kernel_machine_alone(monkeypatch):
         return [one[-1], *[one[0]] * len(np.unique(fold))]  # in the folds the first kind, which stays for them
 
     with monkeypatch.context() as patched:
-        patched.setattr(out_of_fold, "weights_by_fold", decided)
+        patched.setattr(combination, "weights_by_fold", decided)
         model.fit(X, y)
     assert set(model.kind_weights_) == {"kernel"}
     assert set(model.fitted.member_kinds) == {"mean", "kernel"}

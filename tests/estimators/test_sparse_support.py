@@ -52,7 +52,7 @@ def fitted():
 
 def start(X, l1_penalty=0.2, weight=None, **parameters):
     settings = settings_of({"l1_penalty": l1_penalty, "support": "sparse"})
-    graph = GraphTerms.without_covariance(settings, X.shape[1], 1.0, len(X))
+    graph = GraphTerms.of(settings, sparse.eye_array(X.shape[1], format="csr"), len(X))
     weight = np.ones(len(X)) if weight is None else weight
     return graph, sparse_start(graph, X, weight, edges_of_theta_alone=True, n_jobs=None, **parameters)
 

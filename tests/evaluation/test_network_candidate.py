@@ -11,8 +11,7 @@ from precisionnet.datasets import Dataset
 from precisionnet.errors import InputError
 from precisionnet.evaluation.network_candidate import NetworkCandidate
 from precisionnet.evaluation.protocol import FitData
-from precisionnet.joint import problem as joint_problem
-from precisionnet.joint.problem import GlassoCache
+from precisionnet.joint.problem import GlassoCache, GraphTerms
 from precisionnet.parameters import BY_NAME, RECIPES
 
 SMALL = {"n_layers": 2, "n_filters": 3, "order": 2, "l1_scale": 0.5}
@@ -89,8 +88,8 @@ def test_missing_values_are_filled_from_the_training_rows():
 
 
 def test_a_shared_start_is_solved_once_and_changes_nothing(monkeypatch):
-    solved, solve = [], joint_problem._solve_start
-    monkeypatch.setattr(joint_problem, "_solve_start", lambda graph: solved.append(1) or solve(graph))
+    solved, solve = [], GraphTerms.solve
+    monkeypatch.setattr(GraphTerms, "solve", lambda *given, **named: solved.append(1) or solve(*given, **named))
     rows, shared = sides(), GlassoCache()
     given = {"X_val": rows.validation.X, "y_val": rows.validation.y}
     models = [

@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 
 from precisionnet.errors import FitDivergedError
 from precisionnet.joint.algorithm1 import UPDATES, Schedule
-from precisionnet.joint.problem import GlassoCache, JointProblem, TensorRows, start_of
+from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, TensorRows, start_of
 from precisionnet.joint.trainer import Snapshot, Trainer
 from precisionnet.linalg import count_zeros, extreme_eigenvalues
+from precisionnet.parameters import settings_of
 from tests.joint.conftest import make_problem, mean_squared_error, start, to_the_end, trained_by_algorithm1
 
 SCHEDULE = Schedule(task_steps=5, weight_steps=10)
@@ -217,3 +219,13 @@ def test_a_start_is_solved_once_for_all_who_share_it():
     assert first.theta is again.theta
     np.testing.assert_array_equal(first.theta, alone.theta)
     assert not np.array_equal(first.theta, other.theta)
+
+
+def test_terms_of_variances_alone_are_those_of_a_covariance():
+    """On a sparse support no covariance of all pairs is stored; the bound is that of more columns than rows."""
+    emp_cov, settings = make_problem(n=6, rows=60).graph.emp_cov, settings_of({})
+    variances = sparse.diags_array(np.diag(emp_cov), format="csr")
+    whole, alone = (GraphTerms.of(settings, given, 60.0) for given in (emp_cov, variances))
+    assert alone == replace(whole, emp_cov=alone.emp_cov, spectral_bound=alone.spectral_bound)
+    assert alone.emp_cov.size == 0
+    assert alone.spectral_bound == pytest.approx(2e3 / np.diag(emp_cov).mean())

@@ -10,7 +10,7 @@ from torch import nn
 from torch.func import functional_call
 
 from precisionnet.nn import PrecisionNetwork
-from precisionnet.nn.network import FeatureNorm
+from precisionnet.nn.filter import FeatureNorm
 from precisionnet.parameters import BY_NAME
 from tests.conftest import random_shift
 
@@ -195,9 +195,9 @@ def test_a_filter_or_norm_of_ones_own_is_called():
         def forward(self, x):
             return super().forward(x) + 5.0
 
-    network = PrecisionNetwork(readout="mean", n_filters=4)
-    x, shift = torch.randn(6, 3, 1), torch.eye(3)
+    network = PrecisionNetwork(readout="mean", n_filters=4).double()
+    x, shift = torch.randn(6, 3, 1, dtype=torch.float64), torch.eye(3, dtype=torch.float64)
     network.layers[0].activation = torch.nn.Identity()
     plain = network.train().node_features(x, shift)
-    network.layers[0].norm = Loud(4)
+    network.layers[0].norm = Loud(4).double()
     torch.testing.assert_close(network.node_features(x, shift), plain + 5.0)

@@ -34,12 +34,11 @@ from torch import nn
 
 from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.checks import refuse_no_logarithm
-from precisionnet.estimators.combination import ALL_ROWS
-from precisionnet.estimators.fitted import Fitted
+from precisionnet.estimators.combination import finished
+from precisionnet.estimators.fitted import ALL_ROWS, Fitted
 from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.kernel_machine import extended
 from precisionnet.estimators.networks import NetworkFactory
-from precisionnet.estimators.out_of_fold import finished
 from precisionnet.estimators.preparation import TrainingData, WholeTable, prepare
 from precisionnet.estimators.rows import FEWEST_FOLDS, left_out_rows
 from precisionnet.estimators.targets import NumberTarget, learns_logarithm

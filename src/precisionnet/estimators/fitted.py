@@ -31,6 +31,9 @@ from precisionnet.sparse_matrices import Matrix, MatrixStack, SparseStack, on_co
 from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray, IndexArray
 
+ALL_ROWS = -1
+"""In place of a fold, for a network that has left nothing out."""
+
 PREDICTED_AT_ONCE = 2**19, 8192
 """Numbers in a layer's output, and rows, that a forward pass takes at most.
 

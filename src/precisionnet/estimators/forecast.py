@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from scipy import special
+from scipy.sparse import diags_array
 
 from precisionnet.errors import InputError
 from precisionnet.estimators.preparation import TrainingData, kinds_of
@@ -319,7 +320,9 @@ def _sampled_correlations(data: TrainingData) -> FloatArray:
 
 
 def _penalty(data: TrainingData, settings: Settings) -> GraphTerms:
-    return GraphTerms.without_covariance(settings, data.training.X.shape[1], 1.0, float(data.training.weight.sum()))
+    """Return the terms of a graph on a sparse support, for their penalty; dense data are asked as well."""
+    variances = diags_array(data.emp_cov.diagonal(), format="csr")
+    return GraphTerms.of(settings, variances, float(data.training.weight.sum()))
 
 
 def _counted_edges(data: TrainingData, settings: Settings) -> tuple[float, float]:

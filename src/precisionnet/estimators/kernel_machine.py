@@ -21,18 +21,17 @@ is chosen with the rest, are the logits.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import pdist
-from torch import nn
+from torch import Tensor, nn
 
-from precisionnet.estimators.combination import ALL_ROWS
 from precisionnet.estimators.explanation import mean_gradients
-from precisionnet.estimators.fitted import Fitted
+from precisionnet.estimators.fitted import ALL_ROWS, Fitted
 from precisionnet.estimators.networks import kernel_network
 from precisionnet.estimators.preparation import TrainingData
 from precisionnet.estimators.rows import moments
@@ -41,6 +40,10 @@ from precisionnet.kinds import KERNEL
 from precisionnet.nn.readout import KernelReadout, gaussian, matern
 from precisionnet.sparse_matrices import with_means
 from precisionnet.types import FloatArray, IndexArray
+from precisionnet.workers import in_workers
+
+Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""(outputs, targets, weights of the rows) -> the mean loss."""
 
 POWERS = 0.0, 1.0
 """Of the mean squared gradients in a squared distance: all columns alike, or as the task uses them."""
@@ -82,7 +85,9 @@ class _Rows:
         return _Rows(self.x[rows], self.wanted[rows], self.weight[rows])
 
 
-def with_kernel(fitted: Fitted, data: TrainingData, fold_weights: Sequence[FloatArray]) -> Fitted:
+def with_kernel(
+    fitted: Fitted, data: TrainingData, fold_weights: Sequence[FloatArray], n_jobs: int | None = None
+) -> Fitted:
     """Add the networks of the kind to a model whose other networks are trained.
 
     Parameters
@@ -93,6 +98,8 @@ def with_kernel(fitted: Fitted, data: TrainingData, fold_weights: Sequence[Float
         The rows.
     fold_weights : list of ndarray of shape (n_kinds,)
         For each fold, weights of the kinds that its rows have no say in.
+    n_jobs : int, optional
+        Workers that share the folds where choices are made.
 
     Returns
     -------
@@ -110,7 +117,7 @@ def with_kernel(fitted: Fitted, data: TrainingData, fold_weights: Sequence[Float
         _importance(fitted, x[own], fold, w) for fold, (own, w) in enumerate(zip(outside, fold_weights, strict=True))
     ]
     used = [_normalised(one * np.where(constant, 0.0, deviation) ** 2) for one in used]
-    choices = _chosen(everything, data.target, rows.y, folds, outside, used, deviation)
+    choices = _chosen(everything, data.target, rows.y, folds, outside, used, deviation, n_jobs)
     parts = zip([*outside, np.flatnonzero(known)], [*used, np.mean(used, axis=0)], choices, strict=True)
     networks = [
         _solved(everything.take(own), np.sqrt(importance**choice.power) / deviation, choice)
@@ -206,35 +213,49 @@ def _chosen(
     outside: Sequence[IndexArray],
     used: Sequence[FloatArray],
     deviation: FloatArray,
+    n_jobs: int | None = None,
 ) -> list[Choice]:
     """Return a choice for every fold, by the rows of the others, and one for all rows."""
     factors = (1.0,) if isinstance(target, NumberTarget) else FACTORS
     grid = [Choice(*one) for one in itertools.product(POWERS, (False, True), WIDTHS, NOISES, factors)]
-    losses = np.zeros((len(folds), len(grid)))
     known = target.tensor(y)
-    for place, (fold, own, importance) in enumerate(zip(folds, outside, used, strict=True)):
+    calls = []
+    for fold, own, importance in zip(folds, outside, used, strict=True):
         left = fold[_evenly(len(fold), TUNED_ROWS)]
         left = left[everything.weight[left] > 0.0]
-        if not len(left):
-            continue
-        rows = everything.take(own[_evenly(len(own), TUNED_ROWS)])
-        weight = torch.from_numpy(everything.weight[left])
-        found = []
         metrics = [np.sqrt(importance**power) / deviation for power in POWERS]
-        metrics = [scale / _median_distance(rows.x * scale) for scale in metrics]
-        constant = np.average(rows.wanted, axis=0, weights=rows.weight)
-        for metric, k, width in itertools.product(metrics, KERNELS, WIDTHS):
-            scale = metric / width
-            z = torch.from_numpy(rows.x * scale)
-            kernel = k(z, z).numpy()
-            between = k(torch.from_numpy(everything.x[left] * scale), z).numpy()
-            for noise in NOISES:
-                solution = _solution(kernel, rows.wanted - constant, _noise(noise, rows.weight))
-                output = torch.from_numpy(between @ solution + constant)
-                found += [float(target.task_loss(factor * output, known[left], weight)) for factor in factors]
-        losses[place] = np.array(found) * float(weight.sum())
+        rows = everything.take(own[_evenly(len(own), TUNED_ROWS)])
+        calls.append((rows, metrics, everything.x[left], known[left], torch.from_numpy(everything.weight[left])))
+    losses = np.array(in_workers(_losses, calls, n_jobs, shared=(target.task_loss, factors), by_file=False))
     elsewhere = [losses.sum(axis=0) - own for own in losses]
     return [grid[int(np.argmin(one))] for one in (*elsewhere, losses.sum(axis=0))]
+
+
+def _losses(
+    loss: Loss,
+    factors: Sequence[float],
+    rows: _Rows,
+    metrics: Sequence[FloatArray],
+    left: FloatArray,
+    known: Tensor,
+    weight: Tensor,
+) -> list[float]:
+    """Return what machines that are solved on some rows lose on rows left out, choice by choice."""
+    if not len(left):
+        return [0.0] * (len(POWERS) * len(KERNELS) * len(WIDTHS) * len(NOISES) * len(factors))
+    metrics = [scale / _median_distance(rows.x * scale) for scale in metrics]
+    constant = np.average(rows.wanted, axis=0, weights=rows.weight)
+    found = []
+    for metric, k, width in itertools.product(metrics, KERNELS, WIDTHS):
+        scale = metric / width
+        z = torch.from_numpy(rows.x * scale)
+        kernel = k(z, z).numpy()
+        between = k(torch.from_numpy(left * scale), z).numpy()
+        for noise in NOISES:
+            solution = _solution(kernel, rows.wanted - constant, _noise(noise, rows.weight))
+            output = torch.from_numpy(between @ solution + constant)
+            found += [float(loss(factor * output, known, weight)) for factor in factors]
+    return [float(weight.sum()) * one for one in found]
 
 
 def _solved(rows: _Rows, scale: FloatArray, choice: Choice) -> nn.Module:

@@ -16,7 +16,7 @@ from precisionnet.estimators.document_fields import classes_out, ids_out
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.targets import ClassTarget, NumberTarget, learns_logarithm
-from precisionnet.nn.stack import Tensors
+from precisionnet.nn.network import Tensors
 from precisionnet.parameters import Settings
 from precisionnet.sparse_matrices import Support
 from precisionnet.versions import versions

@@ -19,7 +19,7 @@ from precisionnet.errors import shown
 from precisionnet.estimators.base import BasePNN
 from precisionnet.estimators.checked_tensors import ROUNDING, CheckedTensors, refuse_asymmetric
 from precisionnet.estimators.classifier import PNNClassifier
-from precisionnet.estimators.combination import ALL_ROWS, SHARPEST
+from precisionnet.estimators.combination import SHARPEST
 from precisionnet.estimators.document_fields import (
     classes_in,
     hash_text,
@@ -31,7 +31,7 @@ from precisionnet.estimators.document_fields import (
     truth,
     whole,
 )
-from precisionnet.estimators.fitted import Fitted, OutOfFold
+from precisionnet.estimators.fitted import ALL_ROWS, Fitted, OutOfFold
 from precisionnet.estimators.intervals import Calibration
 from precisionnet.estimators.model_document import NOT_SAVED, SETTINGS, SPARSE_MATRICES, Document
 from precisionnet.estimators.networks import NetworkFactory, new_network
@@ -41,7 +41,7 @@ from precisionnet.estimators.spread import Spread
 from precisionnet.estimators.targets import ClassTarget, NumberTarget, Target
 from precisionnet.kinds import EVERY, FEW_ROWS, Kind
 from precisionnet.linalg import LARGEST
-from precisionnet.nn.stack import Tensors
+from precisionnet.nn.network import Tensors
 from precisionnet.parameters import DENSE_MOST, settings_of
 from precisionnet.preprocessing import TableEncoder
 from precisionnet.sparse_matrices import SparseStack, extreme_eigenvalues

@@ -12,14 +12,12 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 import torch
-from torch import nn
 
 from precisionnet.errors import InputError, PrecisionNetWarning
-from precisionnet.estimators.combination import ALL_ROWS
+from precisionnet.estimators.combination import finished
 from precisionnet.estimators.explanation import TaskEffects, task_effects
-from precisionnet.estimators.fitted import Fitted, OutOfFold, training_device
+from precisionnet.estimators.fitted import ALL_ROWS, Fitted, OutOfFold, training_device
 from precisionnet.estimators.networks import NetworkFactory, linear_members, new_network
-from precisionnet.estimators.out_of_fold import finished
 from precisionnet.estimators.preparation import TrainingData, kinds_of, learned_target
 from precisionnet.estimators.rows import FEWEST_FOLDS, Table, left_out_rows
 from precisionnet.estimators.targets import NumberTarget, learns_logarithm
@@ -30,14 +28,14 @@ from precisionnet.joint.problem import GlassoCache, GraphTerms, JointProblem, St
 from precisionnet.joint.sparse_support import sparse_start
 from precisionnet.joint.standard import StandardRecipe, trial_losses
 from precisionnet.joint.trainer import Callback, HistoryRow, Snapshot, Trainer
-from precisionnet.kinds import BETTER_BY, EVERY, KERNEL, LASSO, TRIAL, TRIAL_FOLDS, TRIED_FROM, Kind
+from precisionnet.kinds import BETTER_BY, EVERY, KERNEL, LASSO, TRIAL, TRIAL_FOLDS, TRIED_FROM
+from precisionnet.nn.network import Tensors
 from precisionnet.nn.readout import QuantileLink
-from precisionnet.nn.stack import Tensors
 from precisionnet.parameters import LEARNED, Settings
 from precisionnet.precision.rows import PenaltyTooSmall, rounded_up
 from precisionnet.sparse_matrices import with_means
 from precisionnet.threads import limited_threads, threads_for
-from precisionnet.types import FloatArray, IndexArray
+from precisionnet.types import IndexArray
 
 
 def train(
@@ -118,58 +116,15 @@ class TrainingRun:
             problem = self._problem()
             self._graph = problem.graph
             start = self._start(problem.graph, cache)
-            validation = None if data.validation is None else self._tensors(data.validation)
-            policy: Algorithm1 | StandardRecipe
-            if settings.recipe == "paper":
-                if carried:
-                    problem.network.requires_grad_(False).load_state_dict(carried[0])
-                if known is not None:
-                    problem.network.load_state_dict(known.networks[0])
-                    if settings.method in LEARNED:
-                        start = replace(start, theta=known.theta[0], theta_task=known.theta_task[0])
-                schedule = Schedule(
-                    settings.learning_rate,
-                    settings.theta_steps,
-                    settings.task_steps,
-                    settings.weight_steps,
-                    settings.step1,
-                    settings.step2,
-                    settings.max_epochs,
-                    settings.patience,
-                    settings.sparse,
-                )
-                if settings.monotone:
-                    policy = Monotone(problem, schedule, start, validation, self._seed)
-                else:
-                    policy = Algorithm1(problem, settings.method, schedule, start, validation, self._seed)
-            else:
-                plan = Plan(
-                    settings.learning_rate,
-                    settings.batch_size,
-                    settings.n_epochs,
-                    settings.theta_every,
-                    settings.input_noise,
-                    sparse=settings.sparse,
-                )
-                members = self._members()
-                if settings.readout == "several" and known is None and data.training.X.size >= TRIED_FROM:
-                    given_up = self._given_up(problem, members, plan, start, n_jobs)
-                    self._roster = [one for one in self._roster if one[0].name not in given_up]
-                    members = [member for member in members if member.kind not in given_up]
-                policy = StandardRecipe(
-                    problem,
-                    settings.method,
-                    members,
-                    plan,
-                    start,
-                    validation,
-                    known,
-                    n_jobs,
-                    watched=paused or bool(callbacks),
-                )
-            self.policy: Algorithm1 | StandardRecipe = policy
+            validation = None if data.validation is None else self._tensors([data.validation])
+            self.policy: Algorithm1 | StandardRecipe
             """What an epoch does, with the problem and its state."""
-            self.trainer = Trainer(policy, callbacks, "last" if others or settings.keep_epoch == "last" else keep)
+            if settings.recipe == "paper":
+                self.policy = self._algorithm1(problem, start, validation, known)
+            else:
+                watched = paused or bool(callbacks)
+                self.policy = self._standard_recipe(problem, start, validation, known, watched=watched)
+            self.trainer = Trainer(self.policy, callbacks, "last" if others or settings.keep_epoch == "last" else keep)
 
     def threads(self) -> AbstractContextManager[None]:
         """Compute with as many threads as the problem's shape asks for; wrap many epochs in one block."""
@@ -246,40 +201,80 @@ class TrainingRun:
         self._data = replace(data, emp_cov=start.covariance)
         return start
 
-    def _graph_terms(self) -> GraphTerms:
-        data = self._data
-        if not data.sparse:
-            return GraphTerms.of(self._settings, data.emp_cov, data.weight)
-        variance = data.emp_cov.diagonal()
-        return GraphTerms.without_covariance(self._settings, len(variance), float(variance.mean()), data.weight)
-
     def _problem(self) -> JointProblem:
         data, settings = self._data, self._settings
         return JointProblem(
             network=new_network(settings, *self._sizes, self._roster[0][0], self._network, self._seed).to(
                 self._device, self._dtype
             ),
-            rows=replace(
-                self._tensors(data.training),
-                y=torch.cat([self._target_tensor(one.training.y, one) for one in self._targets]),
-            ),
+            rows=self._tensors([one.training for one in self._targets]),
             task_loss=data.target.task_loss,
             metric=data.target.metric,
-            graph=self._graph_terms(),
+            graph=GraphTerms.of(settings, data.emp_cov, data.weight),
             l2_penalty=settings.l2_penalty,
             scale_shift=settings.scale_shift,
             windows=None if data.whole is None else data.whole.learned_windows(data.target),
         )
 
-    def _tensors(self, table: Table) -> TensorRows:
-        x = torch.from_numpy(self._data.scaler.transform(table.X)).to(self._dtype).unsqueeze(-1)
-        weight = torch.from_numpy(table.weight).to(self._dtype)
-        return TensorRows(x.to(self._device), self._target_tensor(table.y, self._data), weight.to(self._device))
+    def _algorithm1(
+        self, problem: JointProblem, start: Start, validation: TensorRows | None, known: Snapshot | None
+    ) -> Algorithm1:
+        """Return the paper's epochs: one network, full batches."""
+        settings, network = self._settings, problem.network
+        if self._carried:
+            network.requires_grad_(False).load_state_dict(self._carried[0])
+        if known is not None:
+            network.load_state_dict(known.networks[0])
+            if settings.method in LEARNED:
+                start = replace(start, theta=known.theta[0], theta_task=known.theta_task[0])
+        schedule = Schedule(
+            settings.learning_rate,
+            settings.theta_steps,
+            settings.task_steps,
+            settings.weight_steps,
+            settings.step1,
+            settings.step2,
+            settings.max_epochs,
+            settings.patience,
+            settings.sparse,
+        )
+        if settings.monotone:
+            return Monotone(problem, schedule, start, validation, self._seed)
+        return Algorithm1(problem, settings.method, schedule, start, validation, self._seed)
 
-    def _target_tensor(self, y: FloatArray, data: TrainingData) -> torch.Tensor:
-        """Return values of a target as the networks learn it."""
-        tensor = data.target.tensor(y).to(self._device)
-        return tensor.to(self._dtype) if tensor.is_floating_point() else tensor
+    def _standard_recipe(
+        self,
+        problem: JointProblem,
+        start: Start,
+        validation: TensorRows | None,
+        known: Snapshot | None,
+        *,
+        watched: bool,
+    ) -> StandardRecipe:
+        """Return the standard recipe's epochs: members of every kind, mini-batches."""
+        settings, members = self._settings, self._members()
+        plan = Plan(
+            settings.learning_rate,
+            settings.batch_size,
+            settings.n_epochs,
+            settings.theta_every,
+            settings.input_noise,
+            sparse=settings.sparse,
+        )
+        if settings.readout == "several" and known is None and self._data.training.X.size >= TRIED_FROM:
+            given_up = self._given_up(problem, members, plan, start)
+            self._roster = [one for one in self._roster if one[0].name not in given_up]
+            members = [member for member in members if member.kind not in given_up]
+        method = settings.method
+        return StandardRecipe(problem, method, members, plan, start, validation, known, self._n_jobs, watched=watched)
+
+    def _tensors(self, tables: Sequence[Table]) -> TensorRows:
+        """Return rows as the networks take them; the tables have the same rows, each with a target of its own."""
+        rows, device = tables[0], self._device
+        x = torch.from_numpy(self._data.scaler.transform(rows.X)).to(self._dtype).unsqueeze(-1)
+        y = torch.cat([one.target.tensor(table.y) for one, table in zip(self._targets, tables, strict=False)])
+        y = y.to(self._dtype) if y.is_floating_point() else y
+        return TensorRows(x.to(device), y.to(device), torch.from_numpy(rows.weight).to(device, self._dtype))
 
     def _deal_folds(self, data: TrainingData, resume: Fitted | None) -> tuple[IndexArray, ...]:
         """Return the rows of each fold; the same as before where training goes on with the same rows."""
@@ -318,9 +313,7 @@ class TrainingRun:
                 members.append(Member(made, kind.name, first_row + rows, first_row + left_out, int(order), *shares))
         return members
 
-    def _given_up(
-        self, problem: JointProblem, members: Sequence[Member], plan: Plan, start: Start, n_jobs: int | None
-    ) -> set[str]:
+    def _given_up(self, problem: JointProblem, members: Sequence[Member], plan: Plan, start: Start) -> set[str]:
         """Train kinds that differ in their noise alone for a short while; return the worse of each two."""
         twins = {kind.name: kind.twin for kind, _ in self._roster if kind.twin is not None}
         if not any(map(len, self._folds)):  # nothing to judge by
@@ -328,7 +321,7 @@ class TrainingRun:
         pairs = zip(members, self._roster, strict=True)
         tried = [one for one, (_, fold) in pairs if fold < TRIAL_FOLDS and one.kind in {*twins, *twins.values()}]
         short = replace(plan, max_epochs=max(1, round(TRIAL * plan.max_epochs)), sparse=False)
-        losses = trial_losses(problem, self._settings.method, tried, short, start, n_jobs)
+        losses = trial_losses(problem, self._settings.method, tried, short, start, self._n_jobs)
         return {twin if losses[name] < (1.0 - BETTER_BY) * losses[twin] else name for name, twin in twins.items()}
 
     def _model(self, number: int) -> Fitted:
@@ -349,8 +342,10 @@ class TrainingRun:
         on_theta = settings.sparse and settings.recipe == "paper"
         matrices = kept.theta if on_theta else kept.theta_task
         if settings.readout == "several" and any(map(len, self._folds)):
-            for kind in (kind for kind in self._kinds if kind.solved):
-                solved = self._solved(data, kind)
+            rows, x = data.training, data.scaler.transform(data.training.X)
+            for kind in (kind for kind in self._kinds if kind.linear):  # a kernel's networks follow from all others
+                lasso = kind is LASSO
+                solved = linear_members(x, rows.y, rows.weight, self._folds, data.target, lasso=lasso)
                 folds = [*range(len(solved) - 1), ALL_ROWS][: len(solved)]
                 roster += [(kind, fold) for fold in folds]
                 networks += solved
@@ -390,13 +385,6 @@ class TrainingRun:
             # Where members have learned from rows that they leave out now, no later fit may take these folds for clean.
             rows_hash=data.training.hash() if self._same_rows else hashlib.sha256(b"learned from before").hexdigest(),
         )
-
-    def _solved(self, data: TrainingData, kind: Kind) -> list[nn.Module]:
-        """Return the networks of a linear kind; a kernel's follow from all others."""
-        if kind.kernel:
-            return []
-        rows, x = data.training, data.scaler.transform(data.training.X)
-        return linear_members(x, rows.y, rows.weight, self._folds, data.target, lasso=kind is LASSO)
 
 
 def _refuse_other_rows(targets: Sequence[TrainingData], settings: Settings, resume: Fitted | None) -> None:

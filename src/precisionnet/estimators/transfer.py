@@ -25,9 +25,8 @@ import numpy as np
 from sklearn.base import clone
 
 from precisionnet.errors import InputError, PrecisionNetWarning, some
-from precisionnet.estimators.combination import ALL_ROWS
 from precisionnet.estimators.explanation import AROUND, task_effects
-from precisionnet.estimators.fitted import Fitted, OutOfFold
+from precisionnet.estimators.fitted import ALL_ROWS, Fitted, OutOfFold
 from precisionnet.estimators.preparation import TrainingData, prepare
 from precisionnet.estimators.reference import reference_of
 from precisionnet.estimators.targets import ClassTarget, class_numbers

@@ -35,8 +35,7 @@ from precisionnet.linalg import (
     soft_threshold_off_diagonal,
     symmetrize,
 )
-from precisionnet.nn.network import seeded
-from precisionnet.nn.stack import Tensors, is_plain
+from precisionnet.nn.network import Tensors, is_plain, seeded
 from precisionnet.precision.algorithm1_step1 import listing_passes
 from precisionnet.types import FloatArray, MethodName
 

@@ -16,8 +16,8 @@ from precisionnet.joint.matrices import Matrices
 from precisionnet.joint.problem import JointProblem, RowWindows, Start, TensorRows, l2_norm_squared
 from precisionnet.joint.sparse_support import REVISED_UNTIL, LearnedOnSupport
 from precisionnet.joint.trainer import Adam, HistoryRow, add_l2_gradient
+from precisionnet.nn.network import NetworkStack, Tensors
 from precisionnet.nn.sparse_shift import Probe, shift_of
-from precisionnet.nn.stack import NetworkStack, Tensors
 from precisionnet.sparse_matrices import MatrixStack
 from precisionnet.types import FloatArray, IndexArray
 
@@ -191,7 +191,12 @@ class MemberStack:
         for first in range(0, self._batches, GATHERED):
             last = min(first + GATHERED, self._batches)
             rows = problem.rows[order[:, first * self._batch : last * self._batch]]
-            noisy = self._noisy(rows.x)
+            noisy = rows.x
+            if self._noise:
+                noise = torch.empty(noisy.shape, dtype=noisy.dtype)
+                for part, generator in zip(noise, self._generators, strict=True):
+                    part.normal_(generator=generator)
+                noisy = noisy.add(noise.to(noisy.device), alpha=self._noise)
             for batch in range(first, last):
                 now = slice((batch - first) * self._batch, (batch - first + 1) * self._batch)
                 output = self.network(noisy[:, now], self.matrices.shift(self.scale), seeds[batch])
@@ -226,14 +231,6 @@ class MemberStack:
             return torch.stack(order), [None] * self._batches
         draws = [torch.randint(2**62, (self._batches,), generator=generator) for generator in self._seeds]
         return torch.stack(order), list(torch.stack(draws, dim=1).tolist())
-
-    def _noisy(self, x: Tensor) -> Tensor:
-        if not self._noise:
-            return x
-        noise = torch.empty(x.shape, dtype=x.dtype)
-        for part, generator in zip(noise, self._generators, strict=True):
-            part.normal_(generator=generator)
-        return x.add(noise.to(x.device), alpha=self._noise)
 
     @torch.no_grad()
     def _held_out_scores(

@@ -31,8 +31,8 @@ from precisionnet.joint import algorithm1
 from precisionnet.joint.algorithm1 import Algorithm1, JointState, Schedule, initial_state, penalised, training_loss
 from precisionnet.joint.problem import JointProblem, Start, TensorRows, l2_norm_squared
 from precisionnet.joint.trainer import HistoryRow
-from precisionnet.nn.network import MOMENTUM
-from precisionnet.nn.stack import Tensors, is_plain
+from precisionnet.nn.filter import MOMENTUM
+from precisionnet.nn.network import Tensors, is_plain
 
 SUFFICIENT = 1e-4
 """Share of what the gradient promises by which the objective must fall, as Armijo has it."""

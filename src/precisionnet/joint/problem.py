@@ -15,6 +15,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, Protocol
 
 import numpy as np
@@ -31,7 +32,7 @@ from precisionnet.precision import (
     sample_precision,
     spectral_bound,
 )
-from precisionnet.sparse_matrices import Matrix
+from precisionnet.sparse_matrices import Matrix, is_sparse
 from precisionnet.types import BoolArray, FloatArray, IndexArray, MethodName
 
 TaskLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -95,32 +96,23 @@ class GraphTerms:
     """How ``vnn`` makes its covariance sparse; the penalty is the threshold."""
 
     @classmethod
-    def of(cls, settings: Settings, emp_cov: FloatArray, n_rows: float) -> GraphTerms:
-        """Return the terms of a covariance estimated from ``n_rows`` rows; the true one has infinitely many."""
-        bound = settings.spectral_bound
-        return cls._weighted(
-            settings, emp_cov, len(emp_cov), n_rows, spectral_bound(emp_cov) if bound is None else bound
-        )
+    def of(cls, settings: Settings, emp_cov: Matrix, n_rows: float) -> GraphTerms:
+        """Return the terms of a covariance estimated from ``n_rows`` rows; the true one has infinitely many.
 
-    @classmethod
-    def without_covariance(cls, settings: Settings, n_columns: int, mean_variance: float, n_rows: float) -> GraphTerms:
-        """Return the terms where no covariance of all pairs is stored; the bound is that of more columns than rows."""
-        bound = settings.spectral_bound
-        usual = spectral_bound(np.diag([0.0, 2.0 * mean_variance])) if bound is None else bound
-        return cls._weighted(settings, np.empty((0, 0)), n_columns, n_rows, usual)
-
-    @classmethod
-    def _weighted(
-        cls, settings: Settings, emp_cov: FloatArray, n_columns: int, n_rows: float, bound: float
-    ) -> GraphTerms:
-        rate = float(np.sqrt(np.log(n_columns) / n_rows))
+        Of a sparse support ``emp_cov`` has the variances alone: no covariance of all pairs is stored, and the bound is
+        that of more columns than rows.
+        """
+        rate, bound = float(np.sqrt(np.log(emp_cov.shape[0]) / n_rows)), settings.spectral_bound
+        stored = np.empty((0, 0)) if is_sparse(emp_cov) else emp_cov
+        if bound is None and is_sparse(emp_cov):
+            bound = spectral_bound(np.diag([0.0, 2.0 * float(emp_cov.diagonal().mean())]))
         return cls(
-            emp_cov=emp_cov,
+            emp_cov=stored,
             l1_penalty=settings.l1_scale * rate if settings.l1_penalty is None else settings.l1_penalty,
             task_weight=settings.task_weight,
             coupling=settings.coupling if settings.method == "joint" else 0.0,  # the others have one matrix
             ridge=settings.ridge,
-            spectral_bound=bound,
+            spectral_bound=spectral_bound(emp_cov) if bound is None else bound,
             usual_penalty=rate,
             covariance_threshold=settings.covariance_threshold,
         )
@@ -142,19 +134,19 @@ class GraphTerms:
 
     def solve(
         self,
-        anchor: FloatArray,
-        init: FloatArray,
+        anchor: FloatArray | None = None,
+        init: FloatArray | None = None,
         *,
         l1_penalty: float | None = None,
         known_zeros: BoolArray | None = None,
         tol: float = PRECISION_TOL,
     ) -> PrecisionResult:
-        """Minimise problem (8) as written, Step 1: the graphical lasso pulled towards ``anchor``."""
+        """Minimise problem (8) as written, Step 1: the graphical lasso, pulled towards ``anchor`` if there is one."""
         return graphical_lasso(
             self.emp_cov,
             self.l1_penalty if l1_penalty is None else l1_penalty,
             anchor=anchor,
-            coupling=self.coupling / (1.0 - self.task_weight),
+            coupling=0.0 if anchor is None else self.coupling / (1.0 - self.task_weight),
             spectral_bound=self.spectral_bound,
             ridge=self.ridge,
             known_zeros=known_zeros,
@@ -208,7 +200,7 @@ class Start:
     theta_task: Matrix
     note: str = ""
 
-    @property
+    @cached_property
     def norm(self) -> float:
         """Spectral norm of the matrix that the network runs on."""
         return float(np.linalg.norm(self.theta_task, 2))
@@ -248,7 +240,7 @@ class GlassoCache:
         rows = hashlib.sha256(graph.emp_cov.tobytes()).digest()
         key = (rows, graph.l1_penalty, graph.ridge, graph.spectral_bound)
         if key not in self._known:
-            self._known[key] = _solve_start(graph)
+            self._known[key] = graph.solve()
             if len(self._known) > CACHED:
                 self._known.popitem(last=False)
         self._known.move_to_end(key)
@@ -274,20 +266,10 @@ def start_of(method: MethodName, graph: GraphTerms, cache: GlassoCache | None = 
     With ``covariance_threshold`` the covariance of ``vnn`` is a sparse one.
     """
     if method in FROM_GLASSO:
-        solved = _solve_start(graph) if cache is None else cache.solve(graph)
+        solved = graph.solve() if cache is None else cache.solve(graph)
         return Start(solved.precision, solved.precision.copy(), "" if solved.converged else solved.message)
     theta = sample_precision(graph.emp_cov)
     return Start(theta, theta.copy() if method == "sample" else graph.network_covariance())
-
-
-def _solve_start(graph: GraphTerms) -> PrecisionResult:
-    return graphical_lasso(
-        graph.emp_cov,
-        graph.l1_penalty,
-        spectral_bound=graph.spectral_bound,
-        ridge=graph.ridge,
-        tol=PRECISION_TOL,
-    )
 
 
 def l2_norm_squared(tensors: list[Tensor]) -> float:

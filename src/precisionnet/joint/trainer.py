@@ -17,7 +17,7 @@ from torch.linalg import LinAlgError as TorchLinAlgError  # type: ignore[attr-de
 from torch.optim.adam import adam
 
 from precisionnet.errors import FitDivergedError
-from precisionnet.nn.stack import Tensors
+from precisionnet.nn.network import Tensors
 from precisionnet.sparse_matrices import Matrix, MatrixStack, numbers_of
 
 HistoryRow = dict[str, float]
@@ -41,10 +41,6 @@ class Snapshot:
     """(members, n, n), what the networks run on, not scaled."""
     networks: list[Tensors]
     """State dictionary of each member."""
-
-    def of(self, members: slice) -> Snapshot:
-        """The state of these members alone."""
-        return Snapshot(self.epoch, self.theta[members], self.theta_task[members], self.networks[members])
 
 
 @dataclass(frozen=True)
@@ -165,7 +161,8 @@ class Trainer:
 
     def result(self, members: slice = slice(None)) -> Trained:
         """Return the kept epoch of these members, with one precision for all of them."""
-        kept = self.kept.of(members)
+        kept = self.kept
+        kept = Snapshot(kept.epoch, kept.theta[members], kept.theta_task[members], kept.networks[members])
         theta, scale, note = self._policy.conclude(kept)
         return Trained(kept, theta, scale, self.history, note)
 

@@ -2,7 +2,7 @@
 
 from precisionnet.nn.filter import PolynomialFilter
 from precisionnet.nn.lipschitz import output_change_bound
-from precisionnet.nn.network import ACTIVATIONS, PrecisionNetwork
+from precisionnet.nn.network import ACTIVATIONS, NetworkStack, PrecisionNetwork
 from precisionnet.nn.readout import QuantileLink, Readout
 from precisionnet.nn.spectral import (
     equivalent_coefficients,
@@ -11,7 +11,6 @@ from precisionnet.nn.spectral import (
     precision_fourier_transform,
     scale_to_unit_norm,
 )
-from precisionnet.nn.stack import NetworkStack
 
 __all__ = [
     "ACTIVATIONS",

@@ -1,4 +1,4 @@
-r"""The bank of polynomial graph filters: eq. (1) without its nonlinearity, and eq. (2).
+r"""A layer of the network, eq. (1): a bank of polynomial graph filters, eq. (2), batch normalisation, activation.
 
     output_f = sum_j sum_{k=0}^{K} h_kfj shift^k x_j
 
@@ -15,10 +15,15 @@ is copied between layers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
 from precisionnet.nn.spectral import frequency_response
+
+MOMENTUM, EPSILON = 0.1, 1e-5
+"""Momentum and epsilon of batch normalisation, as in PyTorch."""
 
 
 class PolynomialFilter(nn.Module):
@@ -187,3 +192,90 @@ class PolynomialFilter(nn.Module):
             Sizes and order.
         """
         return f"{self.in_features}, {self.out_features}, order={self.order}, bias={self.bias is not None}"
+
+
+class FeatureNorm(nn.Module):
+    """Batch normalisation per feature, over samples and nodes alike, so that node order and number do not matter.
+
+    Parameters
+    ----------
+    n_features : int
+        Features of a node.
+    """
+
+    weight: Tensor
+    bias: Tensor
+    running_mean: Tensor
+    running_var: Tensor
+    num_batches_tracked: Tensor
+
+    def __init__(self, n_features: int) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(n_features)), nn.Parameter(torch.zeros(n_features))
+        self.register_buffer("running_mean", torch.zeros(n_features))
+        self.register_buffer("running_var", torch.ones(n_features))
+        self.register_buffer("num_batches_tracked", torch.tensor(0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalise x of shape (batch, nodes, features)."""
+        mean, variance = self.running_mean, self.running_var
+        if self.training:
+            variance, mean = torch.var_mean(x, dim=(-3, -2), correction=0)
+            self.remember(mean, variance, x.shape[-3] * x.shape[-2])
+        gain, offset = self.gain_and_offset(mean, variance)
+        return torch.addcmul(offset[..., None, None, :], x, gain[..., None, None, :])
+
+    def gain_and_offset(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what to multiply with and what to add, for features of this mean and variance."""
+        gain = self.weight * torch.rsqrt(variance + EPSILON)
+        return gain, self.bias - mean * gain
+
+    @torch.no_grad()
+    def remember(self, mean: Tensor, variance: Tensor, count: int) -> None:
+        """Let the running moments follow those of a batch of ``count`` numbers per feature."""
+        self.num_batches_tracked.add_(1)
+        self.running_mean.lerp_(mean.detach(), MOMENTUM)
+        self.running_var.lerp_(variance.detach() * (count / max(1, count - 1)), MOMENTUM)
+
+
+class FilterLayer(nn.Module):
+    """One layer of eq. (1): filter bank, batch normalisation, activation."""
+
+    def __init__(
+        self, in_features: int, out_features: int, order: int, activation: Callable[[], nn.Module], batch_norm: bool
+    ) -> None:
+        super().__init__()
+        self.filter = PolynomialFilter(in_features, out_features, order, bias=not batch_norm)
+        self.norm = FeatureNorm(out_features) if batch_norm else None
+        self.activation = activation()
+
+    def forward(self, x: Tensor, shift: Tensor) -> Tensor:
+        """Apply the layer to x of shape (batch, nodes, in_features)."""
+        if self.norm is None:
+            output = self.filter(x, shift)
+        elif self.filter.widens and type(self.filter) is PolynomialFilter and type(self.norm) is FeatureNorm:
+            output = self._normalised_coefficients(x, shift, self.norm)
+        else:
+            output = self.norm(self.filter(x, shift))
+        activated: Tensor = self.activation(output)
+        return activated
+
+    def _normalised_coefficients(self, x: Tensor, shift: Tensor, norm: FeatureNorm) -> Tensor:
+        r"""Run filter and normalisation in one step, by scaling the filter's coefficients instead of its output.
+
+        The output is the largest tensor of a pass, so this saves time and memory. A filter is linear in its taps, so
+        the mean and variance of its output follow from the mean m and covariance C of the taps:
+        mean_f = h_f' m and var_f = h_f' C h_f.
+        """
+        taps, h = self.filter.taps(x, shift), self.filter.weight.flatten(-3, -2)
+        shape = x.shape[-2], x.shape[-3]
+        if not self.training:
+            gain, offset = norm.gain_and_offset(norm.running_mean, norm.running_var)
+            return self.filter.combine(taps, h * gain.unsqueeze(-2), offset, shape)
+        mean = taps.mean(dim=-1, keepdim=True)
+        centred = taps - mean  # first of all: large means would cost digits
+        variance = (torch.matmul(centred @ centred.mT, h) * h).sum(dim=-2) / taps.shape[-1]
+        with torch.no_grad():
+            norm.remember((mean * h).sum(dim=-2), variance, taps.shape[-1])
+        gain = norm.weight * torch.rsqrt(variance + EPSILON)  # what is centred has mean zero
+        return self.filter.combine(centred, h * gain.unsqueeze(-2), norm.bias, shape)

@@ -16,7 +16,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from precisionnet.nn.network import FilterLayer, PrecisionNetwork
+from precisionnet.nn.filter import FilterLayer
+from precisionnet.nn.network import PrecisionNetwork
 from precisionnet.nn.readout import AverageReadout, FlattenReadout, KernelReadout, MeanReadout
 from precisionnet.nn.spectral import frequency_response
 

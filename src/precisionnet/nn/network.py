@@ -1,11 +1,16 @@
 """Phi(x, shift, h) of the paper: L filter layers with batch normalisation and activation, then a readout.
 
 On the precision matrix it is a PNN, on the covariance the same network is a VNN. This is the only definition: training
-and prediction call it, for one network or for a stack of members (``precisionnet.nn.stack``).
+and prediction call it, for one network or for a stack of members.
+
+Plain ``PrecisionNetwork`` objects of one shape become one network whose tensors are stacked, members along the first
+axis, so that a product serves all of them. Everything else, a foreign network or a foreign part of one, is called
+member by member.
 """
 
 from __future__ import annotations
 
+import copy
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -15,102 +20,15 @@ from threading import RLock
 import torch
 from torch import Tensor, nn
 
-from precisionnet.nn.filter import PolynomialFilter
-from precisionnet.nn.readout import AverageReadout, FlattenReadout, MeanReadout, QuantileLink
+from precisionnet.nn.filter import FeatureNorm, FilterLayer, PolynomialFilter
+from precisionnet.nn.readout import AverageReadout, FlattenReadout, Linear, MeanReadout, QuantileLink
 from precisionnet.parameters import BY_NAME
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU, "tanh": nn.Tanh}
-"""Activations by name; a name of your own can be added."""
+"""Activations by name. A name of your own can be added, for networks that you make (``network=``)."""
 
-MOMENTUM, EPSILON = 0.1, 1e-5
-"""Momentum and epsilon of batch normalisation, as in PyTorch."""
-
-
-class FeatureNorm(nn.Module):
-    """Batch normalisation per feature, over samples and nodes alike, so that node order and number do not matter.
-
-    Parameters
-    ----------
-    n_features : int
-        Features of a node.
-    """
-
-    weight: Tensor
-    bias: Tensor
-    running_mean: Tensor
-    running_var: Tensor
-    num_batches_tracked: Tensor
-
-    def __init__(self, n_features: int) -> None:
-        super().__init__()
-        self.weight, self.bias = nn.Parameter(torch.ones(n_features)), nn.Parameter(torch.zeros(n_features))
-        self.register_buffer("running_mean", torch.zeros(n_features))
-        self.register_buffer("running_var", torch.ones(n_features))
-        self.register_buffer("num_batches_tracked", torch.tensor(0))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Normalise x of shape (batch, nodes, features)."""
-        mean, variance = self.running_mean, self.running_var
-        if self.training:
-            variance, mean = torch.var_mean(x, dim=(-3, -2), correction=0)
-            self.remember(mean, variance, x.shape[-3] * x.shape[-2])
-        gain, offset = self.gain_and_offset(mean, variance)
-        return torch.addcmul(offset[..., None, None, :], x, gain[..., None, None, :])
-
-    def gain_and_offset(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what to multiply with and what to add, for features of this mean and variance."""
-        gain = self.weight * torch.rsqrt(variance + EPSILON)
-        return gain, self.bias - mean * gain
-
-    @torch.no_grad()
-    def remember(self, mean: Tensor, variance: Tensor, count: int) -> None:
-        """Let the running moments follow those of a batch of ``count`` numbers per feature."""
-        self.num_batches_tracked.add_(1)
-        self.running_mean.lerp_(mean.detach(), MOMENTUM)
-        self.running_var.lerp_(variance.detach() * (count / max(1, count - 1)), MOMENTUM)
-
-
-class FilterLayer(nn.Module):
-    """One layer of eq. (1): filter bank, batch normalisation, activation."""
-
-    def __init__(
-        self, in_features: int, out_features: int, order: int, activation: Callable[[], nn.Module], batch_norm: bool
-    ) -> None:
-        super().__init__()
-        self.filter = PolynomialFilter(in_features, out_features, order, bias=not batch_norm)
-        self.norm = FeatureNorm(out_features) if batch_norm else None
-        self.activation = activation()
-
-    def forward(self, x: Tensor, shift: Tensor) -> Tensor:
-        """Apply the layer to x of shape (batch, nodes, in_features)."""
-        if self.norm is None:
-            output = self.filter(x, shift)
-        elif self.filter.widens and type(self.filter) is PolynomialFilter and type(self.norm) is FeatureNorm:
-            output = self._normalised_coefficients(x, shift, self.norm)
-        else:
-            output = self.norm(self.filter(x, shift))
-        activated: Tensor = self.activation(output)
-        return activated
-
-    def _normalised_coefficients(self, x: Tensor, shift: Tensor, norm: FeatureNorm) -> Tensor:
-        r"""Run filter and normalisation in one step, by scaling the filter's coefficients instead of its output.
-
-        The output is the largest tensor of a pass, so this saves time and memory. A filter is linear in its taps, so
-        the mean and variance of its output follow from the mean m and covariance C of the taps:
-        mean_f = h_f' m and var_f = h_f' C h_f.
-        """
-        taps, h = self.filter.taps(x, shift), self.filter.weight.flatten(-3, -2)
-        shape = x.shape[-2], x.shape[-3]
-        if not self.training:
-            gain, offset = norm.gain_and_offset(norm.running_mean, norm.running_var)
-            return self.filter.combine(taps, h * gain.unsqueeze(-2), offset, shape)
-        mean = taps.mean(dim=-1, keepdim=True)
-        centred = taps - mean  # first of all: large means would cost digits
-        variance = (torch.matmul(centred @ centred.mT, h) * h).sum(dim=-2) / taps.shape[-1]
-        with torch.no_grad():
-            norm.remember((mean * h).sum(dim=-2), variance, taps.shape[-1])
-        gain = norm.weight * torch.rsqrt(variance + EPSILON)  # what is centred has mean zero
-        return self.filter.combine(centred, h * gain.unsqueeze(-2), norm.bias, shape)
+Tensors = dict[str, Tensor]
+"""A state dictionary."""
 
 
 class PrecisionNetwork(nn.Module):
@@ -246,6 +164,156 @@ def per_layer(n_layers: int, n_filters: int | Sequence[int], order: int | Sequen
     (length,) = lengths
     widths = [n_filters] * length if isinstance(n_filters, int) else list(n_filters)
     return widths, [order] * length if isinstance(order, int) else list(order)
+
+
+STACKABLE = frozenset(
+    {
+        PrecisionNetwork,
+        FilterLayer,
+        PolynomialFilter,
+        FeatureNorm,
+        FlattenReadout,
+        MeanReadout,
+        AverageReadout,
+        Linear,
+        QuantileLink,
+        nn.ModuleList,
+        nn.Sequential,
+        nn.ReLU,
+        nn.LeakyReLU,
+        nn.Tanh,
+    }
+)
+"""Modules that work on any number of leading axes. A subclass is not among them: it may not support a leading axis."""
+
+
+class NetworkStack(nn.Module):
+    """Networks of one shape as one module.
+
+    Parameters
+    ----------
+    networks : sequence of nn.Module
+        The members; their tensors are copied.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from precisionnet.nn import PrecisionNetwork
+    >>> stack = NetworkStack([PrecisionNetwork(readout="mean") for _ in range(4)])
+    >>> stack(torch.ones(4, 3, 5, 1), torch.eye(5).repeat(4, 1, 1)).shape
+    torch.Size([4, 3, 1])
+    """
+
+    def __init__(self, networks: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.n_members = len(networks)
+        self.whole = _stacked(networks)
+        self.one_by_one = self.whole is None
+        self.members = nn.ModuleList([copy.deepcopy(one) for one in networks] if self.one_by_one else [])
+
+    def forward(self, x: Tensor, shift: Tensor, seeds: Sequence[int] | None = None) -> Tensor:
+        """Predict with every member.
+
+        Parameters
+        ----------
+        x : Tensor of shape (members, batch, nodes, 1)
+            Each member's signals.
+        shift : Tensor of shape (members, nodes, nodes)
+            Each member's matrix.
+        seeds : sequence of int, optional
+            What random layers such as dropout draw from, of each member that is called one by one.
+
+        Returns
+        -------
+        Tensor of shape (members, batch, outputs)
+            Predictions.
+        """
+        if self.whole is not None:
+            output: Tensor = self.whole(x, shift)
+            return output
+        if seeds is None:
+            return torch.stack([member(x[i], shift[i]) for i, member in enumerate(self.members)])
+        outputs = []
+        for i, (member, seed) in enumerate(zip(self.members, seeds, strict=True)):
+            with seeded(seed, x.device):
+                outputs.append(member(x[i], shift[i]))
+        return torch.stack(outputs)
+
+    def penalised(self) -> Iterator[Tensor]:
+        """List the tensors under the l2 penalty: matrices, but neither biases nor normalisation's scales.
+
+        Returns
+        -------
+        iterator of Tensor
+            Coefficients and weight matrices that are trained.
+        """
+        least = 3 if self.whole is not None else 2
+        return (value for value in self.parameters() if value.ndim >= least and value.requires_grad)
+
+    def member_states(self, *, copied: bool = True) -> list[Tensors]:
+        """List each member's tensors by the names they have in a network of its own.
+
+        Parameters
+        ----------
+        copied : bool, default=True
+            Copy the tensors, so that later steps of training do not write into them.
+
+        Returns
+        -------
+        list of dict
+            One state dictionary per member.
+        """
+        if self.whole is None:
+            states = [dict(member.state_dict()) for member in self.members]
+            return [{name: t.clone() for name, t in state.items()} if copied else state for state in states]
+        whole = self.whole.state_dict()
+        return [
+            {name: tensor[i].clone() if copied else tensor[i] for name, tensor in whole.items()}
+            for i in range(self.n_members)
+        ]
+
+    def load_member_states(self, states: Sequence[Tensors]) -> None:
+        """Set every member's tensors.
+
+        Parameters
+        ----------
+        states : sequence of dict
+            What ``member_states`` returned.
+        """
+        if self.whole is None:
+            for member, state in zip(self.members, states, strict=True):
+                member.load_state_dict(state)
+        else:
+            self.whole.load_state_dict({name: torch.stack([state[name] for state in states]) for name in states[0]})
+
+
+def is_plain(network: nn.Module) -> bool:
+    """Whether it is a ``PrecisionNetwork`` whose every part can be stacked; it then draws no random numbers either."""
+    return type(network) is PrecisionNetwork and all(type(module) in STACKABLE for module in network.modules())
+
+
+def _stacked(networks: Sequence[nn.Module]) -> nn.Module | None:
+    """Return one network with the tensors of all; None where they are not plain, or not alike."""
+    if not all(map(is_plain, networks)):
+        return None
+    # What is printed holds what no tensor does, such as the slope of a leaky ReLU.
+    kinds = [
+        (str(network), [(name, t.shape, t.requires_grad) for name, t in network.state_dict(keep_vars=True).items()])
+        for network in networks
+    ]
+    if any(kind != kinds[0] for kind in kinds):
+        return None
+    whole = copy.deepcopy(networks[0])
+    for path, module in whole.named_modules():
+        twins = [network.get_submodule(path) for network in networks]
+        for name, value in module._parameters.items():
+            if value is not None:
+                tensors = [getattr(twin, name).detach() for twin in twins]
+                module._parameters[name] = nn.Parameter(torch.stack(tensors), value.requires_grad)
+        for name, value in module._buffers.items():
+            if value is not None:
+                module._buffers[name] = torch.stack([getattr(twin, name) for twin in twins])
+    return whole
 
 
 _LOCK = RLock()
