@@ -110,19 +110,24 @@ def drawn_logits(n, n_classes=3, seed=0):
 
 
 class TestSharpness:
-    loss = staticmethod(ClassTarget(np.arange(3)).task_loss)
+    @staticmethod
+    def found(logits, y, counts=None, group=None):
+        counts = torch.ones(len(y), dtype=torch.float64) if counts is None else counts
+        loss = ClassTarget(np.arange(3)).task_loss
+        return sharpness(logits, y, counts, loss, np.arange(len(y)) if group is None else group)
 
     @pytest.mark.parametrize(("share", "expected"), [(0.6, 1 / 0.6), (1.0, 1.0), (1.7, 1.0), (0.1, SHARPEST)])
     def test_timid_logits_are_multiplied_and_bold_ones_are_not_divided(self, share, expected):
         logits, y = drawn_logits(4000)
-        found = sharpness(share * logits, y, torch.ones(len(y)), self.loss)
-        assert found == pytest.approx(expected, rel=0.08)
+        assert self.found(share * logits, y) == pytest.approx(expected, rel=0.08)
 
-    def test_chance_multiplies_nothing(self):
-        factors = [
-            sharpness(logits, y, torch.ones(60), self.loss)
-            for logits, y in (drawn_logits(60, seed=seed) for seed in range(100))
-        ]
+    @pytest.mark.parametrize("copies", [1, 6])
+    def test_chance_multiplies_nothing_however_often_a_row_stands(self, copies):
+        factors = []
+        for seed in range(100):
+            logits, y = drawn_logits(60, seed=seed)
+            rows = np.repeat(np.arange(60), copies)
+            factors.append(self.found(logits[rows], y[rows], group=rows))
         assert np.mean(np.array(factors) > 1.0) <= 0.06
 
     def test_a_row_of_weight_two_stands_twice_and_one_without_weight_is_not_there(self):
@@ -130,14 +135,26 @@ class TestSharpness:
         logits = 0.5 * logits
         counts = torch.from_numpy(np.arange(400) % 3.0)
         rows = np.repeat(np.arange(400), np.arange(400) % 3)
-        twice = sharpness(logits[rows], y[rows], torch.ones(len(rows)), self.loss)
+        twice = self.found(logits[rows], y[rows], group=rows)
         assert twice > 1.5
-        assert sharpness(logits, y, counts, self.loss) == pytest.approx(twice, rel=1e-4)
+        assert self.found(logits, y, counts) == pytest.approx(twice, rel=1e-4)
+
+    def test_the_unit_of_weights_does_not_matter(self):
+        logits, y = drawn_logits(400)
+        counts = torch.full((400,), 1.0, dtype=torch.float64)
+        expected = self.found(0.5 * logits, y, counts)
+        assert expected > 1.5
+        for unit in (1e-9, 1 / 400, 1e6):
+            assert self.found(0.5 * logits, y, unit * counts) == pytest.approx(expected, rel=1e-6)
+        X = np.random.default_rng(0).normal(size=(60, 3))
+        labels = (X[:, 0] > 0).astype(int)
+        PNNClassifier(max_epochs=1, random_state=0).fit(X, labels, sample_weight=np.full(60, 1 / 60))
 
     def test_one_row_or_none_changes_nothing(self):
-        logits, y = drawn_logits(1)
+        logits, y = drawn_logits(3)
         for n in (0, 1):
-            assert sharpness(0.1 * logits[:n], y[:n], torch.ones(n), self.loss) == 1.0
+            assert self.found(0.1 * logits[:n], y[:n]) == 1.0
+        assert self.found(0.1 * logits, y, group=np.zeros(3, dtype=int)) == 1.0
 
     def test_weights_sum_to_it_and_shares_to_one(self, tmp_path, monkeypatch):
         monkeypatch.setattr(combination, "sharpness", lambda *_: 1.5)
@@ -158,7 +175,7 @@ class TestSharpness:
         assert again.fitted.sharpness == fitted.sharpness
         np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
         model.keep(replace(fitted, member_weights=1.2 * SHARPEST / fitted.sharpness * fitted.member_weights))
-        with pytest.raises(InputError, match="weights do not sum"):
+        with pytest.raises(InputError, match="weights do not sum to what they may"):
             model.save(tmp_path / "other")
 
     def test_it_stays_where_rows_come_later(self, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 
 from precisionnet import PNNClassifier, PNNRegressor, load
 from precisionnet.errors import InputError
-from precisionnet.estimators import continuation
+from precisionnet.estimators import combination, continuation
 from precisionnet.estimators.targets import ClassTarget
 
 FEW = {"n_members": 2, "max_epochs": 6, "random_state": 0}
@@ -171,3 +171,28 @@ def lasso_weights(model):
     fitted = model.fitted
     lassos = [network for network, kind in zip(fitted.networks, fitted.member_kinds, strict=True) if kind == "lasso"]
     return np.stack([network.readout.perceptron[0].weight.detach().numpy() for network in lassos])
+
+
+@pytest.mark.parametrize("estimator", [PNNRegressor, PNNClassifier])
+def test_solved_networks_go_on_beside_trained_ones(estimator, monkeypatch):
+    """All of them know the old rows: linear ones take a step from their weights, a kernel machine keeps its rows."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((260, 4))
+    y = X[:, 0] + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(260)
+    if estimator is PNNClassifier:
+        y = (y > 0).astype(int)
+    with monkeypatch.context() as patched:  # every kind counts
+        patched.setattr(combination, "_shares", lambda outputs, *_: np.full(len(outputs), 1.0 / len(outputs)))
+        model = estimator(max_epochs=2, random_state=0).fit(X[:240], y[:240])
+    before, shares = model.fitted, model.kind_weights_
+    assert {"mean", "linear", "kernel"} <= set(shares)
+    model.partial_fit(X[240:], y[240:])
+    after = model.fitted
+    assert model.kind_weights_ == pytest.approx(shares)
+    assert after.member_kinds == before.member_kinds
+    for old, new, kind in zip(before.networks, after.networks, before.member_kinds, strict=True):
+        if kind == "kernel":
+            assert len(old.readout.anchors) < len(new.readout.anchors) <= len(old.readout.anchors) + 20
+        elif kind == "linear":
+            weights = [one.readout.perceptron[0].weight.detach().numpy() for one in (old, new)]
+            assert 0 < np.abs(weights[1] - weights[0]).max() < 0.25 * np.abs(weights[0]).max()

@@ -91,16 +91,18 @@ def finished(
     y = target.tensor(rows.y)
     sharpen = several and not isinstance(target, NumberTarget)
     judged_by = rows.weight, fold, target.task_loss
-    weights, *elsewhere = weights_by_fold(outputs, y, *judged_by, sharpen=sharpen, n_jobs=n_jobs)
+    group = rows.group if sharpen else None
+    weights, *elsewhere = weights_by_fold(outputs, y, *judged_by, group=group, n_jobs=n_jobs)
     if several and kernel and len(elsewhere) == len(folds) > 1:
         fitted = with_kernel(fitted, data, elsewhere, n_jobs)
         _, _, outputs = _unseen(fitted, data, same_rows)
-        weights, *elsewhere = weights_by_fold(outputs, y, *judged_by, sharpen=sharpen, n_jobs=n_jobs)
+        weights, *elsewhere = weights_by_fold(outputs, y, *judged_by, group=group, n_jobs=n_jobs)
     if several and weights_before:
         kinds = dict.fromkeys(fitted.member_kinds)
         weights = np.array([weights_before.get(kind, 0.0) for kind in kinds])
         weights = weights / weights.sum() if weights.any() else np.full(len(weights), 1.0 / len(weights))
-        weights = weights * sum(weights_before.values())
+        if set(weights_before) <= set(kinds):  # the sharpness is that of this mixture
+            weights = weights * sum(weights_before.values())
         elsewhere = [weights] * len(elsewhere)
     fold_weights = np.tile(weights, (max(len(folds), 1), 1))
     output = np.empty(outputs.shape[1:])
@@ -153,14 +155,14 @@ def weights_by_fold(
     fold: IndexArray,
     loss: Loss,
     *,
-    sharpen: bool = False,
+    group: IndexArray | None = None,
     n_jobs: int | None = None,
 ) -> list[FloatArray]:
     """Return the weights of kinds by all rows, then those by the rows outside each fold that there is.
 
     Parameters
     ----------
-    outputs, y, weight, loss, sharpen
+    outputs, y, weight, loss, group
         As in ``kind_weights``.
     fold : ndarray of shape (n_rows,)
         Fold of each row.
@@ -173,13 +175,19 @@ def weights_by_fold(
         One more than there are folds.
     """
     parts = [np.arange(len(fold)), *(np.flatnonzero(fold != one) for one in np.unique(fold))]
-    calls = ((outputs[:, rows], y[torch.from_numpy(rows)], weight[rows], loss, sharpen) for rows in parts)
+    groups = [None if group is None else group[rows] for rows in parts]
+    calls = (
+        (outputs[:, rows], y[torch.from_numpy(rows)], weight[rows], loss, whose)
+        for rows, whose in zip(parts, groups, strict=True)
+    )
     if len(outputs) == 1:
         return [kind_weights(*call) for call in calls]
     return in_workers(kind_weights, calls, n_jobs, by_file=False)
 
 
-def kind_weights(outputs: FloatArray, y: Tensor, weight: FloatArray, loss: Loss, sharpen: bool = False) -> FloatArray:
+def kind_weights(
+    outputs: FloatArray, y: Tensor, weight: FloatArray, loss: Loss, group: IndexArray | None = None
+) -> FloatArray:
     """Return the weights of kinds, zero for those that are dropped.
 
     Parameters
@@ -192,13 +200,13 @@ def kind_weights(outputs: FloatArray, y: Tensor, weight: FloatArray, loss: Loss,
         How often each row counts.
     loss : callable
         The task's loss.
-    sharpen : bool, default=False
-        Whether outputs are logits, whose mean may be multiplied.
+    group : ndarray of shape (n_rows,), optional
+        Whose row each is, where outputs are logits, whose mean may be multiplied.
 
     Returns
     -------
     ndarray of shape (n_kinds,)
-        Not negative; they sum to one, or to the sharpness.
+        Not negative; they sum to one, or to the sharpness. Without rows all count alike.
     """
     n_kinds, n_rows = outputs.shape[:2]
     if not n_rows:
@@ -208,9 +216,10 @@ def kind_weights(outputs: FloatArray, y: Tensor, weight: FloatArray, loss: Loss,
     y = y[torch.from_numpy(taken)]
     with limited_threads(1):  # in a worker, too
         shares = _shares(known, y, counts, loss, float(weight.sum()))
-        if not sharpen:
+        if group is None:
             return shares
-        return shares * sharpness(torch.tensordot(torch.from_numpy(shares), known, dims=1), y, counts, loss)
+        combined = torch.tensordot(torch.from_numpy(shares), known, dims=1)
+        return shares * sharpness(combined, y, counts, loss, group[taken])
 
 
 def _shares(outputs: Tensor, y: Tensor, counts: Tensor, loss: Loss, n_rows: float) -> FloatArray:
@@ -229,7 +238,7 @@ def _shares(outputs: Tensor, y: Tensor, counts: Tensor, loss: Loss, n_rows: floa
     return shares / shares.sum()
 
 
-def sharpness(output: Tensor, y: Tensor, counts: Tensor, loss: Loss) -> float:
+def sharpness(output: Tensor, y: Tensor, counts: Tensor, loss: Loss, group: IndexArray) -> float:
     """Return what logits are multiplied by: more than 1 only where that lowers the loss beyond chance.
 
     A factor below 1 is no choice: the mean of several networks, which predicts, is less sure than the single ones that
@@ -245,6 +254,8 @@ def sharpness(output: Tensor, y: Tensor, counts: Tensor, loss: Loss) -> float:
         How often each row counts.
     loss : callable
         The task's loss.
+    group : ndarray of shape (n_rows,)
+        Whose row each is: the error is that of the mean over groups, as rows of one are alike.
 
     Returns
     -------
@@ -256,17 +267,20 @@ def sharpness(output: Tensor, y: Tensor, counts: Tensor, loss: Loss) -> float:
         each: FloatArray = loss(factor * output[:, None], y[:, None], counts[:, None]).numpy()
         return each
 
-    weight = counts.numpy()
-    own = weight > 0.0
-    if own.sum() < 2:
+    own = counts.numpy() > 0.0
+    output, y, counts = output[own], y[own], counts[own]
+    _, whose = np.unique(group[own], return_inverse=True)
+    if not len(whose) or not whose.max():  # one group tells nothing
         return 1.0
-    output, y, counts, weight = output[own], y[own], counts[own], weight[own]
+    weight = counts.numpy() / float(counts.mean())
     best = minimize_scalar(
         lambda factor: float(np.average(row_losses(factor), weights=weight)), bounds=(1.0, SHARPEST), method="bounded"
     )
     gain = row_losses(1.0) - row_losses(float(best.x))
     mean = float(np.average(gain, weights=weight))
-    error = math.sqrt(float(np.average((gain - mean) ** 2, weights=weight)) / (weight.sum() - 1.0))
+    n_groups = whose.max() + 1
+    by_group = np.bincount(whose, weights=weight * (gain - mean))
+    error = math.sqrt(float(by_group @ by_group) * n_groups / (n_groups - 1)) / float(weight.sum())
     return float(best.x) if mean > ERRORS * error else 1.0
 
 

@@ -45,7 +45,7 @@ from precisionnet.estimators.targets import NumberTarget, learns_logarithm
 from precisionnet.estimators.training import TrainingRun, snapshot_of
 from precisionnet.joint.problem import GlassoCache, GraphTerms, start_of
 from precisionnet.joint.trainer import Callback
-from precisionnet.kinds import EVERY, KERNEL, LASSO, Kind
+from precisionnet.kinds import EVERY, KERNEL, LASSO
 from precisionnet.parameters import Settings
 from precisionnet.precision import StreamingMoments
 from precisionnet.threads import limited_threads
@@ -139,7 +139,7 @@ def go_on(
             "The model was fitted with other parameters than it has now, so that its networks cannot go on: set them "
             "back, or fit it again with all rows."
         )
-    run = _Continuation(
+    run = TrainingRun(
         data,
         short,
         network=network,
@@ -148,24 +148,14 @@ def go_on(
         resume=before,
         cache=cache,
         keep="last",
+        solved=solved,
         paused=False,
     )
-    run.solved = solved
     with run.threads():
         while not run.trainer.done:
             run.trainer.advance()
         found = replace(run.finish(), settings=settings)
     return _measured(found, fitted, data)
-
-
-class _Continuation(TrainingRun):
-    """A training run that takes over networks which are solved already."""
-
-    solved: list[tuple[str, nn.Module]]
-    """Names of kinds and solved networks; the networks of each kind are in the order of the folds."""
-
-    def _solved(self, data: TrainingData, kind: Kind) -> list[nn.Module]:
-        return [network for name, network in self.solved if name == kind.name]
 
 
 def _new_rows(model: Any, settings: Settings, X: Any, y: Any, sample_weight: Any, groups: Any) -> TrainingData:

@@ -303,7 +303,8 @@ class Fitted:
     def mean_output(self, X: Rows) -> FloatArray:
         """Return the members' weighted mean output, (n_samples, n_outputs).
 
-        Of classes that is the geometric mean of their probabilities, in which a member that is not sure has little say.
+        Of classes that is the geometric mean of their probabilities, in which a member that is not sure has little say,
+        to the power of the sharpness.
         """
         used = np.flatnonzero(self.member_weights)
         return self.outputs(X, lambda output: np.tensordot(self.member_weights[used], output, axes=1), used)

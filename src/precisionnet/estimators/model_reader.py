@@ -186,7 +186,7 @@ class _Reader:
         weights, in_fold = self._tensors.floats("member_weights", (n,)), self._tensors.floats("fold_weights", (n,))
         sharpest = SHARPEST if self._task == "classification" else 1.0
         fine = (weights >= 0).all() and 1.0 - ROUNDING <= weights.sum() <= sharpest + ROUNDING
-        require(bool(fine), "the networks' weights do not sum to one")
+        require(bool(fine), "the networks' weights do not sum to what they may")
         used = folds[in_fold > 0]
         fine = (in_fold >= 0).all() and set(used.tolist()) == set(range(max(self._n_folds, 1)))
         require(bool(fine), "a fold has no network")

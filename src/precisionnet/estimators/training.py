@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 import torch
+from torch import nn
 
 from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.combination import finished
@@ -63,8 +64,9 @@ class TrainingRun:
 
     ``cache`` is shared by runs on the same rows, so that they solve each graphical lasso once; ``keep`` says whether
     the best epoch or the last one is returned. ``carried`` are weights of a model of other columns, one state
-    dictionary per member: they stay as they are, and only matrices are learned. Where a run is not ``paused`` between
-    epochs and has no callbacks, workers train to the end at once.
+    dictionary per member: they stay as they are, and only matrices are learned. ``solved`` are kinds and networks that
+    are solved already, each kind's in the order of the folds; without it they are solved here. Where a run is not
+    ``paused`` between epochs and has no callbacks, workers train to the end at once.
     """
 
     def __init__(
@@ -80,8 +82,10 @@ class TrainingRun:
         keep: Literal["best", "last"] = "best",
         others: Sequence[TrainingData] = (),
         carried: Sequence[Tensors] = (),
+        solved: Sequence[tuple[str, nn.Module]] | None = None,
         paused: bool = True,
     ) -> None:
+        self._solved = solved
         self._settings, self._network, self._carried, self._n_jobs = settings, network, carried, n_jobs
         if others:
             _refuse_other_rows((data, *others), settings, resume)
@@ -343,9 +347,14 @@ class TrainingRun:
         matrices = kept.theta if on_theta else kept.theta_task
         if settings.readout == "several" and any(map(len, self._folds)):
             rows, x = data.training, data.scaler.transform(data.training.X)
-            for kind in (kind for kind in self._kinds if kind.linear):  # a kernel's networks follow from all others
-                lasso = kind is LASSO
-                solved = linear_members(x, rows.y, rows.weight, self._folds, data.target, lasso=lasso)
+            for kind in (kind for kind in self._kinds if kind.solved):
+                if self._solved is not None:
+                    solved = [one for name, one in self._solved if name == kind.name]
+                elif kind.kernel:  # its networks follow from all others
+                    continue
+                else:
+                    lasso = kind is LASSO
+                    solved = linear_members(x, rows.y, rows.weight, self._folds, data.target, lasso=lasso)
                 folds = [*range(len(solved) - 1), ALL_ROWS][: len(solved)]
                 roster += [(kind, fold) for fold in folds]
                 networks += solved

@@ -168,6 +168,8 @@ def _networks(model: Any) -> str:
         listed = ", ".join(f"{name} {weight:.2f}" for name, weight in weights.items())
         made = f"the weighted mean of {n} networks ({listed}). "
     made += "Kinds were weighted by their error on rows that their networks had left out. "
+    if model.fitted.sharpness > 1.001:
+        made += f"Their mean logits were multiplied by {model.fitted.sharpness:.2f}, a factor chosen on the same rows. "
     if any(getattr(network, "link", None) is not None for network in model.fitted.networks):
         made += "Trained networks end in a fixed map from a normal scale to the target's quantiles. "
     if len(solved) == len(model.kind_weights_):
