@@ -293,6 +293,8 @@ def test_times_of_the_grid_in_the_readme_are_the_committed_rows():
         "synthetic/paper",
         "theorem",
         *(f"accuracy/{c}{e}" for c in ("abide", "ants") for e in ENDINGS),
+        "accuracy/abide-sites-defaults",
+        "accuracy/abide-sites-tuned",
     ],
 )
 def test_committed_summaries_are_made_from_the_committed_rows(name):
@@ -303,6 +305,25 @@ def test_committed_summaries_are_made_from_the_committed_rows(name):
     made = pd.read_csv(StringIO(summary(stored.manifest["about"]["kind"], in_order(stored.rows)).to_csv(index=False)))
     committed = pd.read_csv(ROOT / "results" / name / "summary.csv")
     pd.testing.assert_frame_equal(made, committed, rtol=1e-6, atol=1e-9)
+
+
+def test_the_table_of_sites_left_out_is_made_of_the_committed_rows():
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    table = page.split("<!-- results/accuracy/abide-sites -->")[1].strip().split("\n\n")[0]
+    methods = {"Joint": "joint", "GP": "gp", "SVR": "svr", "Boosting": "hist_gb", "Ridge": "ridge", "Median": "median"}
+    known = {}
+    for folder in ("defaults", "tuned"):
+        rows = pd.read_csv(ROOT / "results" / "accuracy" / f"abide-sites-{folder}" / "summary.csv")
+        rows = rows[rows["metric"] == "mae"]
+        known |= {(folder, *key): mean for key, mean in rows.set_index(["held_out", "method"])["mean"].items()}
+    shown, columns = 0, [("defaults", False), ("defaults", True), ("tuned", True)]
+    for line in table.splitlines()[2:]:
+        method, *cells = (cell.strip(" *") for cell in line.strip("|").split("|"))
+        for cell, (folder, left_out) in zip(cells, columns, strict=True):
+            if cell != "–":
+                assert float(cell) == pytest.approx(known[folder, left_out, methods[method]], abs=0.0051)
+                shown += 1
+    assert shown == 17
 
 
 def test_a_committed_folder_makes_its_page(tmp_path):
