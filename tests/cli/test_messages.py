@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from precisionnet.cli.app import app
-from precisionnet.cli.messages import as_options
+from precisionnet.cli.messages import as_options, graph_sentence
 from precisionnet.datasets.batches import iter_batches
 from precisionnet.errors import InputError
 
@@ -99,3 +99,17 @@ def test_arguments_that_typer_refuses_are_printable(precisionnet, arguments):
     done = precisionnet(*arguments)
     assert done.code == 2
     assert not re.search("[\x00-\x09\x0b-\x1f]", done.out + done.err)
+
+
+@pytest.mark.parametrize(
+    ("n_edges", "n_columns", "said"),
+    [
+        (0, 6, "0 of 15 possible edges. No column depends"),
+        (15, 9, "15 of 36 possible edges: 58% of all pairs have none."),
+        (15, 6, "15 of 15 possible edges. Every pair is connected"),
+        (3, 5000, "3 of 12,497,500 possible edges: over 99.99% of all pairs have none."),
+        (0, 1, "0 of 0 possible edges."),
+    ],
+)
+def test_edges_are_said_beside_the_pairs_that_have_none(n_edges, n_columns, said):
+    assert said in graph_sentence(n_edges, n_columns, "joint")

@@ -247,7 +247,7 @@ def print_result(result: Measured, out: Path, next_to: Sequence[str], *, guessed
     console.table(["", *columns], [[label(name).lower(), *line] for name, line in lines.items()])
     console.say("")
     console.say(verdict(result))
-    console.say(graph_sentence(model.precision_, len(model.to_edge_frame()), n, model.method))
+    console.say(graph_sentence(len(model.to_edge_frame()), n, model.method))
     console.say("")
     console.listing(
         [

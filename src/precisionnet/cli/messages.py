@@ -72,11 +72,14 @@ def in_options(message: str) -> str:
     return as_options(message, _speaking.get())
 
 
-def graph_sentence(precision: Any, n_edges: int, n_columns: int, method: str) -> str:
+def graph_sentence(n_edges: int, n_columns: int, method: str) -> str:
     """Say how many edges the graph of a sparse precision has, in words where there are none or all."""
-    pairs, zeros = n_columns * (n_columns - 1) // 2, 1.0 - float((precision != 0).sum()) / (precision.shape[0] ** 2)
-    share = f"{zeros:.0%}" if zeros < 0.995 or n_edges == 0 else f"{zeros:.2%}" if zeros < 0.99995 else "over 99.99%"
-    sentence = f"Graph: {n_edges:,} of {pairs:,} possible edges, {share} of the precision is exactly zero."
+    pairs = n_columns * (n_columns - 1) // 2
+    sentence = f"Graph: {n_edges:,} of {pairs:,} possible edges."
+    if 0 < n_edges < pairs:
+        share = 1.0 - n_edges / pairs
+        shown = f"{share:.0%}" if share < 0.995 else f"{share:.2%}" if share < 0.99995 else "over 99.99%"
+        sentence = f"{sentence[:-1]}: {shown} of all pairs have none."
     if n_edges == 0:
         sentence += " No column depends directly on another at this penalty: lower --l1-scale."
     elif n_edges == pairs and method in ("joint", "glasso") and n_columns > 2:

@@ -27,7 +27,7 @@ def run_show(folder: str, edges: str | None) -> None:
         console.say(f"Classes: {some([str(label) for label in model.classes], 10)}")
     console.say(f"Columns: {some(columns, 4)}")
     console.say(f"Rows: {rows['training']} training, {rows['validation']} validation")
-    console.say(graph_sentence(model.precision, len(frame), len(columns), settings.method))
+    console.say(graph_sentence(len(frame), len(columns), settings.method))
     if settings.method == "vnn":
         console.say("The network runs on the covariance; the graph is that of its inverse.")
     console.say(
