@@ -13,6 +13,9 @@ the rows: a mean of several good kinds is better than the one that a few rows ha
 
 A mean of logits may say less than it knows, as kinds that are not sure have their say. Where rows left out want it more
 sure beyond chance, all weights of classes are multiplied by one factor of at least 1, the ensemble's sharpness.
+
+One surprise costs a classifier as much as it was sure, and the rows left out may hold none. So classes are judged as if
+one row among them, spread over all, had any class.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -33,7 +37,7 @@ from precisionnet.estimators.kernel_machine import Loss, with_kernel
 from precisionnet.estimators.preparation import TrainingData
 from precisionnet.estimators.reference import reference_of
 from precisionnet.estimators.rows import Table
-from precisionnet.estimators.targets import NumberTarget
+from precisionnet.estimators.targets import ClassTarget, NumberTarget
 from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray, IndexArray
 from precisionnet.workers import in_workers
@@ -90,7 +94,10 @@ def finished(
     rows, fold, outputs = _unseen(fitted, data, same_rows)
     y = target.tensor(rows.y)
     sharpen = several and not isinstance(target, NumberTarget)
-    judged_by = rows.weight, fold, target.task_loss
+    loss: Loss = target.task_loss
+    if isinstance(target, ClassTarget):
+        loss = partial(target.task_loss, doubt=1.0 / max(1, len(rows)))
+    judged_by = rows.weight, fold, loss
     group = rows.group if sharpen else None
     weights, *elsewhere = weights_by_fold(outputs, y, *judged_by, group=group, n_jobs=n_jobs)
     if several and kernel and len(elsewhere) == len(folds) > 1:

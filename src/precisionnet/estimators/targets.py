@@ -105,9 +105,13 @@ class ClassTarget:
         """Return the classes' numbers."""
         return torch.from_numpy(y.astype(np.int64))
 
-    def task_loss(self, output: Tensor, y: Tensor, weight: Tensor) -> Tensor:
-        """Cross-entropy: the weighted mean over the rows, of each member where several come."""
-        surprise = cross_entropy(output.movedim(-1, 1), y, reduction="none")  # its classes are the second axis
+    def task_loss(self, output: Tensor, y: Tensor, weight: Tensor, doubt: float = 0.0) -> Tensor:
+        """Cross-entropy: the weighted mean over the rows, of each member where several come.
+
+        With a share of ``doubt`` a row may have any class.
+        """
+        classes_second = output.movedim(-1, 1)
+        surprise = cross_entropy(classes_second, y, reduction="none", label_smoothing=doubt)
         return (weight * surprise).sum(dim=-1) / weight.sum(dim=-1)
 
     def metric(self, output: Tensor, y: Tensor, weight: Tensor) -> float:
