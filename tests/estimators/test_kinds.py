@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -402,3 +403,18 @@ class TestSettings:
         model = PNNClassifier(max_epochs=2, random_state=0).fit(X, y)
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
         assert model.oob_accuracy_ > 0.85
+
+
+def test_a_row_of_doubt_keeps_a_kind_that_was_never_wrong_from_all_the_weight():
+    """Two kinds are right on all rows left out; the surer one has the lower loss, and would pay most for a surprise."""
+    rng = np.random.default_rng(0)
+    y = torch.from_numpy(rng.integers(0, 2, 100))
+    sides = np.stack([1.0 - 2.0 * y.numpy(), 2.0 * y.numpy() - 1.0], axis=1)
+    outputs = np.stack([size * sides * rng.uniform(0.8, 1.2, size=(100, 1)) for size in (2.0, 8.0)])
+    target = ClassTarget(np.arange(2))
+    doubtful = partial(target.task_loss, doubt=1.0 / 100)
+    group = np.arange(100)
+    sure = kind_weights(outputs, y, np.ones(100), target.task_loss, group)
+    doubting = kind_weights(outputs, y, np.ones(100), doubtful, group)
+    assert sure @ [2.0, 8.0] > 8.0  # as sure as can be
+    assert 2.0 < doubting @ [2.0, 8.0] < 4.0  # about log(199) / 2, what one row of a hundred of any class leaves
