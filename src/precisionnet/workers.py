@@ -321,7 +321,7 @@ def as_they_come(
 def _options(n_jobs: int | None, *, by_file: bool = True) -> dict[str, Any]:
     """Return what joblib is told: joblib's own processes (loky) end with this one, however it ends.
 
-    Whoever names an initializer in ``joblib.parallel_config`` keeps it, and with it workers as joblib has them.
+    An initializer that is named in ``joblib.parallel_config`` is kept, and with it workers as joblib has them.
     """
     options: dict[str, Any] = {} if by_file else {"max_nbytes": None}
     backend, _ = get_active_backend()
