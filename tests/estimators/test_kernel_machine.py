@@ -279,7 +279,7 @@ def test_other_rows_after_a_model_that_was_a_kernel_machine_alone(monkeypatch):
     X, y = make_friedman1(60, 5, random_state=0)
     model = PNNRegressor(max_epochs=1, warm_start=True, random_state=0)
 
-    def decided(outputs, y, weight, fold, *rest, **settings):
+    def decided(outputs, fold, **others):
         one = np.eye(len(outputs))
         return [one[-1], *[one[0]] * len(np.unique(fold))]  # in the folds the first kind, which stays for them
 

@@ -93,17 +93,17 @@ def finished(
     target, folds, several = data.target, fitted.folds, fitted.settings.readout == "several"
     rows, fold, outputs = _unseen(fitted, data, same_rows)
     y = target.tensor(rows.y)
-    sharpen = several and not isinstance(target, NumberTarget)
     loss: Loss = target.task_loss
+    group = None
     if isinstance(target, ClassTarget):
         loss = partial(target.task_loss, doubt=1.0 / max(1, len(rows)))
-    judged_by = rows.weight, fold, loss
-    group = rows.group if sharpen else None
-    weights, *elsewhere = weights_by_fold(outputs, y, *judged_by, group=group, n_jobs=n_jobs)
+        group = rows.group if several else None
+    weigh = partial(weights_by_fold, y=y, weight=rows.weight, fold=fold, loss=loss, group=group, n_jobs=n_jobs)
+    weights, *elsewhere = weigh(outputs)
     if several and kernel and len(elsewhere) == len(folds) > 1:
         fitted = with_kernel(fitted, data, elsewhere, n_jobs)
         _, _, outputs = _unseen(fitted, data, same_rows)
-        weights, *elsewhere = weights_by_fold(outputs, y, *judged_by, group=group, n_jobs=n_jobs)
+        weights, *elsewhere = weigh(outputs)
     if several and weights_before:
         kinds = dict.fromkeys(fitted.member_kinds)
         weights = np.array([weights_before.get(kind, 0.0) for kind in kinds])
