@@ -322,6 +322,25 @@ def test_another_experiment_is_refused(folder, changes, sentence):
     assert not status(folder).running
 
 
+def test_a_parameter_that_came_later_is_no_other_experiment(tmp_path):
+    """Which numbers it changes the recipe's version tells; a value that differs, or a parameter that is gone, does."""
+    older = {"fixed": {"ridge": 1e-4}}
+    Store(tmp_path / "older", cheap_experiment(config=older, recipe_version=4)).close()
+
+    def opened(fixed, version=4):
+        Store(tmp_path / "older", cheap_experiment(config={"fixed": fixed}, recipe_version=version)).close()
+
+    for fixed, version, why in (
+        ({"ridge": 1e-3, "kernel_rows": 3000}, 4, r"\(fixed.ridge 0.0001, not 0.001\)"),
+        ({"kernel_rows": 3000}, 4, r"\(fixed.ridge 0.0001, not null\)"),
+        ({"ridge": 1e-4, "kernel_rows": 3000}, 5, r"\(recipe version 4, not 5\)"),
+    ):
+        with pytest.raises(InputError, match=why):
+            opened(fixed, version)
+    opened({"ridge": 1e-4, "kernel_rows": 3000})
+    assert read_folder(tmp_path / "older").manifest["config"]["fixed"]["kernel_rows"] == 3000
+
+
 def test_more_repeats_go_on_with_what_is_there(folder):
     before = read_folder(folder)
     longer = cheap_experiment(repeats=4)

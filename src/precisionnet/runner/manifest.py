@@ -71,9 +71,11 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 def refuse_another(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     """Refuse to mix the rows of two experiments in one folder; the sentence names what tells them apart.
 
-    More repeats of what is there are no other experiment: its fits stay, and those that are missing are added.
+    More repeats of what is there are no other experiment: its fits stay, and those that are missing are added. Nor does
+    a parameter tell two apart that the folder's version did not have: had it changed a number, the recipe's version
+    would be another.
     """
-    config, longer = there.get("config", {}), _has_fewer_repeats(there, here)
+    config, longer = _with_newer_parameters(there.get("config", {}), here["config"]), _has_fewer_repeats(there, here)
     found = differences(config | {"repeats": here["config"]["repeats"]} if longer else config, here["config"])
     about = [text for text in found if not text.startswith(DERIVED)] or found
     if there.get("name") != here["name"]:
@@ -90,6 +92,14 @@ def refuse_another(folder: Path, there: Mapping[str, Any], here: Mapping[str, An
         raise InputError(
             f"{str(folder)!r} holds another experiment ({listed}): name another folder, or delete that one."
         )
+
+
+def _with_newer_parameters(config: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:
+    """Add to the ``fixed`` parameters of a config those that only a newer one has."""
+    fixed, added = config.get("fixed"), newer.get("fixed")
+    if not isinstance(fixed, Mapping) or not isinstance(added, Mapping):
+        return dict(config)
+    return {**config, "fixed": {**added, **fixed}}
 
 
 def _has_fewer_repeats(there: Mapping[str, Any], here: Mapping[str, Any]) -> bool:
