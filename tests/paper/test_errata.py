@@ -60,6 +60,25 @@ def test_bounds_solve_their_equations():
         assert sharp <= linear <= 2.0 * terms.pull / coupling
 
 
+def test_the_linear_bound_is_the_smallest_of_all_radii():
+    """Also where the coupling is so small that few radii are allowed, all of them far below that of no curvature."""
+    rng = np.random.default_rng(1)
+    tight = 0
+    for _ in range(300):
+        k, noise, distance = 10.0 ** rng.uniform(-1, 1, 3) * (1.0, 0.1, 1e-3)
+        terms = BoundTerms(k, noise, rng.uniform(0.05, 0.95), 10.0 ** rng.uniform(-12, 0), distance)
+        found = linear_bound(terms)
+        radii = np.geomspace(1e-4 / k, 2.0 * terms.pull / terms.coupling, 2000)
+        curvature = (1.0 - terms.task_weight) * k**2 / (2.0 * (1.0 + k * radii) ** 2) + terms.coupling / 2.0
+        bounds = terms.pull / curvature
+        assert found <= bounds[bounds <= radii].min() * (1.0 + 1e-9)
+        tight += found < 1.0 / k
+    assert 50 < tight < 250  # both kinds were drawn
+    assert linear_bound(BoundTerms(1.0, 0.04, 0.5, 1e-12, 0.0)) == pytest.approx(
+        linear_bound(BoundTerms(1.0, 0.04, 0.5, 0.0, 0.0)), rel=1e-9
+    )
+
+
 def test_without_coupling_a_bound_needs_little_noise():
     quiet, loud = (BoundTerms(1.0, noise, 0.5, 0.0, 0.0) for noise in (0.1, 2.0))
     assert linear_bound(quiet) <= 1.0

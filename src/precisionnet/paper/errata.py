@@ -65,14 +65,15 @@ class Draw:
         lasso = graphical_lasso_terms(theta, self.emp_cov, self.l1_penalty).total
         return (1.0 - self.task_weight) * lasso + 0.5 * self.coupling * _square(theta - self.theta_task)
 
-    def minimiser(self, spectral_bound: float | None = None) -> FloatArray:
-        """The solution of Step 1."""
+    def minimiser(self, spectral_bound: float | None = None, tol: float = 1e-6) -> FloatArray:
+        """The solution of Step 1, to a relative gap."""
         return graphical_lasso(
             self.emp_cov,
             self.l1_penalty,
             anchor=self.theta_task,
             coupling=self.coupling / (1.0 - self.task_weight),
             spectral_bound=spectral_bound,
+            tol=tol,
         ).precision
 
 
@@ -210,7 +211,17 @@ def _minimised_over(one: Draw) -> tuple[bool, bool]:
 
 
 def _listing(one: Draw) -> tuple[bool, bool]:
-    """Whether line 4 follows the gradient of (8) without its l1 term, taken numerically."""
+    """Whether line 4 follows the gradient of (8) without its l1 term, and lines 4 and 5 stay where (8) is lowest.
+
+    The printed lines are true where either of them is, the other one corrected.
+    """
+    (gradient, corrected_gradient), right = _gradients(one), 1.0 - one.task_weight
+    printed = gradient or _stays(one, right, 1.0)
+    return printed, corrected_gradient and _stays(one, right, right)
+
+
+def _gradients(one: Draw) -> tuple[bool, bool]:
+    """Whether line 4 as printed, and corrected, is the slope of the smooth part of (8), taken numerically."""
     smooth = replace(one, l1_penalty=0.0)
     step = 1e-5 * one.error / one.distance * float(eigvalsh(one.theta)[0])
     slope = (smooth.loss(one.theta + step) - smooth.loss(one.theta - step)) / 2.0
@@ -221,6 +232,17 @@ def _listing(one: Draw) -> tuple[bool, bool]:
         for weight in (1.0, 1.0 - one.task_weight)
     )
     return printed, corrected
+
+
+def _stays(one: Draw, weight: float, threshold: float) -> bool:
+    """Whether lines 4 and 5 with these factors of the data term and of eta lambda leave the minimiser where it is."""
+    theta = one.minimiser(tol=1e-12)
+    data, tie = one.emp_cov - np.linalg.inv(theta), one.coupling * (theta - one.theta_task)
+    eta = 0.01 * float(eigvalsh(theta)[0]) ** 2
+    moved = theta - eta * (weight * data + tie)
+    thinned = np.sign(moved) * np.maximum(np.abs(moved) - eta * threshold * one.l1_penalty, 0.0)
+    moved = np.where(np.eye(SIZE, dtype=bool), moved, thinned)
+    return bool(np.linalg.norm(moved - theta) < 1e-4 * eta * (np.linalg.norm(data) + np.linalg.norm(tie)))
 
 
 def _feasible(one: Draw) -> tuple[bool, bool]:

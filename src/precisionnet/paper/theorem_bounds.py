@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-RADII = 200
-"""Radii of the ball that are tried."""
+TINY = 1e-18
+"""Absolute error of a zero; the relative one is that of rounding."""
 
 
 @dataclass(frozen=True)
@@ -100,21 +100,24 @@ def linear_bound(terms: BoundTerms) -> float:
     >>> round(linear_bound(BoundTerms(k_min=1.0, noise=0.0, task_weight=0.5, coupling=10.0, distance=0.1)), 3)
     0.193
     """
-    k, alpha, gamma, pull = terms.k_min, terms.task_weight, terms.coupling, terms.pull
-
-    def at(radius: float) -> float:
-        return pull / ((1.0 - alpha) * k**2 / (2.0 * tau(k, radius)) + 0.5 * gamma)
-
-    # Every radius with at(radius) <= radius is allowed, and at() grows: the smallest such radius is best. From radius 0
-    # on, radius -> at(radius) climbs to the smallest one with at(radius) = radius.
-    largest = 2.0 * pull / gamma if gamma > 0 else 1.0 / k
-    if at(largest) > largest:
-        return float("inf")
-    radii = np.linspace(0.0, largest, RADII)
-    first = int(np.argmax([at(radius) <= radius for radius in radii]))
-    if first == 0:
+    k, gamma, pull = terms.k_min, terms.coupling, 2.0 * terms.k_min * terms.pull
+    curvature = (1.0 - terms.task_weight) * k**2
+    if pull == 0.0:
         return 0.0
-    return float(brentq(lambda radius: at(radius) - radius, radii[first - 1], radii[first], xtol=1e-15))
+
+    def excess(x: float) -> float:
+        """The radius x / k less its bound, times what is positive: a radius is allowed where this is not negative."""
+        return curvature * x + (gamma * x - pull) * (1.0 + x) ** 2
+
+    # The bound grows with the radius, so the smallest allowed radius is best: the first zero of a cubic that begins
+    # below zero. It lies before the cubic's first peak, if that reaches zero, and else where gamma x is near the pull.
+    steep, slope = 4.0 * gamma - 2.0 * pull, curvature + gamma - 2.0 * pull  # of 3 gamma x^2 + steep x + slope
+    discriminant = steep**2 - 12.0 * gamma * slope
+    if steep < 0.0 < slope and discriminant > 0.0:
+        peak = 2.0 * slope / (np.sqrt(discriminant) - steep)
+        if excess(peak) >= 0.0:
+            return float(brentq(excess, 0.0, peak, xtol=TINY)) / k
+    return float(brentq(excess, 0.0, pull / gamma, xtol=TINY)) / k if gamma > 0.0 else float("inf")
 
 
 def sharper_bound(terms: BoundTerms) -> float:
