@@ -355,7 +355,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         "symmetric (the gradient's symmetric part, so that theta_task stays symmetric) or plain (the gradient itself).",
         str,
         choices=("symmetric", "plain"),
-        needs=({"recipe": ("paper",), "method": ("joint",)},),
+        needs=({"recipe": ("paper",), "method": ("joint",), "monotone": (False,)},),
     ),
     Parameter(
         "monotone",

@@ -71,6 +71,17 @@ def test_the_order_of_columns_does_not_matter(gaussian, other, method):
     )
 
 
+@pytest.mark.parametrize("kind", [PNNRegressor, PNNClassifier])
+def test_a_monotone_model_keeps_the_moments_of_its_normalisation(gaussian, kind):
+    y = gaussian.y if kind is PNNRegressor else gaussian.y > gaussian.y.median()
+    model = kind(**PAPER | {"max_epochs": 8}, monotone=True).fit(gaussian.X, y)
+    moved = model.transfer(gaussian.X, y)
+    assert same_weights(weights(moved), weights(model))
+    score, before = moved.score(gaussian.X, y), model.score(gaussian.X, y)
+    assert score > before - 0.05
+    assert (np.diff(moved.history_["objective"]) <= 0).all()
+
+
 @pytest.mark.parametrize("method", ["joint", "naive"])
 @pytest.mark.parametrize("settings", [FEW, PAPER], ids=["standard", "paper"])
 def test_what_the_task_wants_of_the_matrix_is_learned_from_labels(gaussian, other, method, settings):

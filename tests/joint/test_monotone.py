@@ -149,6 +149,7 @@ def test_what_predicts_is_what_the_objective_speaks_of():
             {"monotone": True, "recipe": "paper", "step1": "paper"},
             "cannot be had with step1='paper', the printed listing",
         ),
+        ({"monotone": True, "recipe": "paper", "step2": "plain"}, "step2='plain' has no effect with monotone=True"),
         ({"monotone": 1, "recipe": "paper"}, "monotone must be true or false, got 1"),
     ],
 )

@@ -38,8 +38,9 @@ from precisionnet.estimators.spread import Spread, fit_spread
 from precisionnet.types import FloatArray, IndexArray
 
 NOTHING_TO_CALIBRATE_ON = (
-    "How far this model is off is not known, because no rows were kept from its training: fit it again with "
-    "recipe='standard', with a validation_fraction above 0, or with X_val and y_val."
+    "How far this model is off is not known, because no rows were kept from its training, or because it was carried "
+    "to other columns without labels: fit it with recipe='standard', with a validation_fraction above 0, or with X_val "
+    "and y_val."
 )
 HALVINGS = 64
 """Number of bisections, enough for a float64 not to change any more."""

@@ -225,8 +225,12 @@ def _like(vector: Tensor, weights: Tensors) -> Tensors:
 
 
 def own_statistics(state: MonotoneState, problem: JointProblem) -> MonotoneState:
-    """Set the running moments of batch normalisation to those of the whole batch, unless the network is the user's."""
-    if not is_plain(problem.network):
+    """Set the running moments of batch normalisation to those of the whole batch.
+
+    They stay as they are where the network is the user's, and where its weights were carried from another table:
+    moments are a part of what is carried.
+    """
+    if not is_plain(problem.network) or not state.weights:
         return state
     moments = [name for name in state.statistics if name.endswith(("running_mean", "running_var"))]
     statistics = _scratch(state)
