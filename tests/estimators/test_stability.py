@@ -98,13 +98,17 @@ def test_where_nothing_moves_there_is_no_slope():
         ({"covariance": np.eye(3)}, "covariance must be a positive definite matrix of 8 columns, got shape .3, 3."),
         ({"covariance": "abc"}, "covariance must be a matrix of numbers for 8 columns, got 'abc'"),
         ({"random_state": "abc"}, "random_state must be a whole number"),
-        ({"covariance": -np.eye(8)}, "covariance must be a positive definite matrix"),
+        ({"covariance": -np.eye(8)}, "covariance must be a positive definite matrix .* got one with an eigenvalue"),
+        ({"covariance": np.triu(np.ones((8, 8)))}, "of 8 columns, got one that is not symmetric"),
+        ({"covariance": np.diag([np.nan] * 8)}, "of 8 columns, got values that are missing or infinite"),
+        ({"sizes": (n for n in (20, 30))}, "sizes must be a list of numbers of rows, got <generator"),
+        ({"model": "m"}, "model must be a fitted PNNRegressor or PNNClassifier, got 'm'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(gaussian, change, sentence):
     model = PNNRegressor("vnn", **FEW).fit(gaussian.X, gaussian.y)
     with pytest.raises(InputError, match=sentence):
-        stability_curve(model, gaussian.X, **change)
+        stability_curve(**{"model": model, "X": gaussian.X} | change)
 
 
 @pytest.mark.parametrize(

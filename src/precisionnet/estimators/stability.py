@@ -111,6 +111,8 @@ def stability_curve(
     >>> bool((curve.frame["difference"] <= curve.frame["bound"]).all())
     True
     """
+    if not isinstance(model, BasePNN):
+        raise InputError(f"model must be a fitted PNNRegressor or PNNClassifier, got {shown(model)}.")
     _refuse_unknown_matrix(model)
     check_count("n_draws", n_draws, 1)
     check_count("random_state", random_state, 0)
@@ -169,8 +171,9 @@ def _checked_sizes(sizes: Sequence[int] | None, n_rows: int, n_features: int, *,
     if sizes is None:
         low = max(MIN_ROWS, min(n_features, n_rows // 8))
         return np.unique(np.geomspace(low, max(low, n_rows // 2), N_SIZES).round().astype(int)).tolist()
-    if isinstance(sizes, int | np.integer) or not len(sizes):
-        raise InputError(f"sizes must be a list of numbers of rows, got {sizes!r}.")
+    given: Any = sizes
+    if not isinstance(given, list | tuple | range | np.ndarray) or not len(given):
+        raise InputError(f"sizes must be a list of numbers of rows, got {shown(sizes)}.")
     for size in sizes:
         check_count("sizes", size, MIN_ROWS)
         if size > most:
@@ -185,10 +188,17 @@ def _true_covariance(covariance: Any, fitted: Fitted) -> FloatArray:
         known = np.asarray(covariance, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"covariance must be a matrix of numbers for {n} columns, got {shown(covariance)}.") from error
-    fine = known.shape == (n, n) and np.isfinite(known).all() and np.allclose(known, known.T)
-    if not fine or np.linalg.eigvalsh(known)[0] <= 0:
-        raise InputError(f"covariance must be a positive definite matrix of {n} columns, got shape {known.shape}.")
-    return to_correlation(known)[1] if fitted.settings.standardize else known
+    if known.shape != (n, n):
+        wrong = f"shape {known.shape}"
+    elif not np.isfinite(known).all():
+        wrong = "values that are missing or infinite"
+    elif not np.allclose(known, known.T):
+        wrong = "one that is not symmetric"
+    elif np.linalg.eigvalsh(known)[0] <= 0:
+        wrong = "one with an eigenvalue that is not above zero"
+    else:
+        return to_correlation(known)[1] if fitted.settings.standardize else known
+    raise InputError(f"covariance must be a positive definite matrix of {n} columns, got {wrong}.")
 
 
 def _task_parts(fitted: Fitted) -> FloatArray:
