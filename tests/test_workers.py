@@ -15,6 +15,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from joblib.parallel import ThreadingBackend
 
 from precisionnet import PNNRegressor, workers
@@ -112,6 +113,16 @@ def test_as_they_come_where_the_backend_has_no_generator():
         found = sorted(one[0] for one in as_they_come(place, numbers(11), None, shared=(0.0,)))
     assert found == list(range(11))
     assert sorted(one[0] for one in as_they_come(place, numbers(3), None, shared=(0.0,))) == [0, 1, 2]
+
+
+def threads_of(place):
+    return place, torch.get_num_threads()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_calls_as_they_come_have_one_thread_wherever_they_are_made(n_jobs, two_threads):
+    assert sorted(as_they_come(threads_of, [(0,), (1,)], n_jobs)) == [(0, 1), (1, 1)]
+    assert torch.get_num_threads() == two_threads
 
 
 def test_a_scheduler_that_does_not_answer_is_a_sentence(monkeypatch):

@@ -381,7 +381,10 @@ def _work(function: Callable[..., Returned], calls: Iterable[Call], shared: Call
 
 def _here_or_alone(parent: int, function: Callable[..., Returned], arguments: tuple[Call, Call]) -> Returned:
     shared, call = arguments
-    return function(*shared, *call) if os.getpid() == parent else _alone(function, shared, call)
+    if os.getpid() != parent:
+        return _alone(function, shared, call)
+    with limited_threads(1):  # the same bits as in a worker
+        return function(*shared, *call)
 
 
 def _alone(function: Callable[..., Returned], shared: Call, call: Call) -> Returned:
