@@ -100,6 +100,18 @@ def test_weights_count_rows(gaussian, quick, classes, kind):
     assert same_fit(weighted, repeated)
 
 
+@pytest.mark.parametrize("kind", [PNNRegressor, PNNClassifier])
+@both_recipes
+def test_weights_of_many_decades(gaussian, quick, classes, kind):
+    """Rows that are nothing beside others are not there; weights that single precision has no number for are weights."""
+    X, y = gaussian.X.to_numpy(), (gaussian.y if kind is PNNRegressor else classes).to_numpy()
+    own = np.random.default_rng(0).random(len(X)) < 0.7
+    light = kind(**quick).fit(X, y, np.where(own, 1.0, 1e-60))
+    assert same_fit(light, kind(**quick).fit(X, y, own.astype(float)))
+    tiny, usual = (kind(**quick, l1_penalty=0.1).fit(X, y, np.full(len(X), weight)) for weight in (2.0**-900, 1.0))
+    np.testing.assert_array_equal(tiny.task_precision_, usual.task_precision_)
+
+
 @both_recipes
 def test_nothing_fitted_before_the_first_epoch_sees_the_validation_rows(gaussian, quick):
     """Throw the validation rows far away, by an amount that keeps the rows' order: scaling and graph must not move."""

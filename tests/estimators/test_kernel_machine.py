@@ -290,3 +290,22 @@ def test_other_rows_after_a_model_that_was_a_kernel_machine_alone(monkeypatch):
     assert set(model.fitted.member_kinds) == {"mean", "kernel"}
     model.fit(X[:40] + 0.01, y[:40])
     assert np.isfinite(model.predict(X)).all()
+
+
+def test_other_rows_after_a_model_that_was_mostly_a_kernel_machine(monkeypatch):
+    """What is left without it was not weighed to predict alone: such a fit starts from the first epoch."""
+    X, y = make_friedman1(60, 5, random_state=0)
+    model = PNNRegressor(max_epochs=1, warm_start=True, random_state=0)
+
+    def decided(outputs, fold, **others):
+        weights = np.zeros(len(outputs))
+        weights[[0, -1]] = 0.3, 0.7
+        return [weights] * (1 + len(np.unique(fold)))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(combination, "weights_by_fold", decided)
+        model.fit(X, y)
+    assert model.kind_weights_ == pytest.approx({"mean": 0.3, "kernel": 0.7})
+    model.fit(X[:40] + 0.01, y[:40])
+    afresh = PNNRegressor(max_epochs=1, random_state=0).fit(X[:40] + 0.01, y[:40])
+    np.testing.assert_array_equal(model.predict(X), afresh.predict(X))

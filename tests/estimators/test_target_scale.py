@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from precisionnet import PNNRegressor, load
 from precisionnet.errors import InputError
+from precisionnet.estimators import training
 from precisionnet.estimators.explanation import mean_gradients
+from precisionnet.estimators.preparation import learned_target
 
 SHORT = {"max_epochs": 5, "n_members": 4, "random_state": 0}
 
@@ -41,6 +44,29 @@ def test_a_unit_of_the_target_changes_predictions_by_itself_alone(fitted):
     X, y, model = fitted
     scaled = PNNRegressor(**SHORT).fit(X, 1000.0 * y)
     np.testing.assert_allclose(scaled.predict(X), 1000.0 * model.predict(X), rtol=1e-3)
+
+
+def test_a_target_beyond_single_precision(fitted):
+    X, y, model = fitted
+    huge = PNNRegressor(**SHORT).fit(X, 1e43 * y)
+    assert huge.target_scale_ == "log"
+    np.testing.assert_allclose(
+        huge.history_["validation_metric"], 1e43 * model.history_["validation_metric"], rtol=0.01
+    )
+
+
+def test_the_choice_is_made_with_one_thread(fitted, monkeypatch):
+    """Small products on all threads take many times the processor's time, and round otherwise in a worker."""
+    X, y, _ = fitted
+    threads = []
+
+    def chosen(*arguments):
+        threads.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return learned_target(*arguments)
+
+    monkeypatch.setattr(training, "learned_target", chosen)
+    PNNRegressor(**SHORT | {"max_epochs": 1}).fit(X, y)
+    assert set(threads) == {1}
 
 
 def test_errors_predictions_and_intervals_are_in_the_targets_units(fitted):

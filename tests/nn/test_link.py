@@ -41,6 +41,25 @@ def test_it_rises_and_is_finite(y):
     assert (slope >= 0.999 * STRAIGHT * y.std()).all()
 
 
+@pytest.mark.parametrize("level", [0.0, 0.1, -3.0, 1e9])
+@pytest.mark.parametrize("n_rows", [40, 53, 80, 100])
+def test_the_link_of_a_flat_target_rises_in_single_precision(level, n_rows):
+    """Rounding gives equal numbers a width, and so do numbers that are nothing beside one outlier of another fold."""
+    for spread in (0.0, 1e-12 * abs(level)):
+        y = level + spread * np.random.default_rng(0).standard_normal(n_rows)
+        link = QuantileLink()
+        link.fit(y, np.random.default_rng(1).uniform(0.5, 2.0, n_rows))
+        assert (link.knots.diff() > 0).all()
+
+
+def test_rows_of_next_to_no_weight_leave_it_as_it_is():
+    y, places = TARGETS["two peaks"][:200], np.linspace(-2, 2, 50)
+    weight = np.ones(200)
+    for least in (1e-14, 1e-20, 1e-60):
+        weight[::3] = least
+        np.testing.assert_allclose(at(fitted(y, weight), places), at(fitted(y[weight == 1]), places), atol=0.01)
+
+
 @pytest.mark.parametrize("name", ["normal", "two peaks", "long tail"])
 def test_what_is_spread_like_a_normal_variable_becomes_spread_like_the_target(name):
     """Quantiles of what comes out beside the target's, but for the straight line's share."""

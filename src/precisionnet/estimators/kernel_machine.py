@@ -34,7 +34,7 @@ from precisionnet.estimators.explanation import mean_gradients
 from precisionnet.estimators.fitted import ALL_ROWS, Fitted
 from precisionnet.estimators.networks import kernel_network
 from precisionnet.estimators.preparation import TrainingData
-from precisionnet.estimators.rows import moments
+from precisionnet.estimators.rows import LEAST_SHARE, moments
 from precisionnet.estimators.targets import NumberTarget, Target
 from precisionnet.kinds import KERNEL
 from precisionnet.nn.readout import KernelReadout, gaussian, matern
@@ -54,8 +54,6 @@ NOISES = 0.001, 0.004, 0.015, 0.06, 0.25, 1.0
 """Variance of the noise beside that of the function."""
 FACTORS = 1.0, 2.0, 4.0, 8.0, 16.0
 """Of the probabilities of classes."""
-LEAST_SHARE = 1e-12
-"""Of the mean weight; a row of less has no say, whatever its noise."""
 TUNED_ROWS, GRADIENT_ROWS, MEDIAN_ROWS = 300, 300, 300
 """Rows at most that choices are made with, gradients are taken at, and the median distance is of; evenly spaced."""
 
@@ -111,14 +109,13 @@ def with_kernel(
     _, deviation, constant = moments(x, rows.weight)
     deviation = np.where(constant, np.inf, deviation)  # such a column sets no rows apart, those to come neither
     everything = _Rows(x, _wanted(data.target, rows.y), rows.weight)
-    known = rows.weight > 0.0
-    outside = [np.flatnonzero(known & ~np.isin(np.arange(len(x)), fold)) for fold in folds]
+    outside = [np.setdiff1d(np.arange(len(x)), fold) for fold in folds]
     used = [
         _importance(fitted, x[own], fold, w) for fold, (own, w) in enumerate(zip(outside, fold_weights, strict=True))
     ]
     used = [_normalised(one * np.where(constant, 0.0, deviation) ** 2) for one in used]
     choices = _chosen(everything, data.target, rows.y, folds, outside, used, deviation, n_jobs)
-    parts = zip([*outside, np.flatnonzero(known)], [*used, np.mean(used, axis=0)], choices, strict=True)
+    parts = zip([*outside, np.arange(len(x))], [*used, np.mean(used, axis=0)], choices, strict=True)
     networks = [
         _solved(everything.take(own), np.sqrt(importance**choice.power) / deviation, choice)
         for own, importance, choice in parts
@@ -189,7 +186,7 @@ def _wanted(target: Target, y: FloatArray) -> FloatArray:
 
 
 def _importance(fitted: Fitted, x: FloatArray, fold: int, weights: FloatArray) -> FloatArray:
-    """Return the mean squared gradient along each column of the networks that left a fold out."""
+    """Return the squared gradient along each column of the networks that left a fold out, in the target's units."""
     kinds = list(dict.fromkeys(fitted.member_kinds))
     each = np.array([weights[kinds.index(kind)] for kind in fitted.member_kinds])
     theirs = replace(fitted, member_weights=np.where(fitted.member_folds == fold, each, 0.0))
@@ -222,7 +219,6 @@ def _chosen(
     calls = []
     for fold, own, importance in zip(folds, outside, used, strict=True):
         left = fold[_evenly(len(fold), TUNED_ROWS)]
-        left = left[everything.weight[left] > 0.0]
         metrics = [np.sqrt(importance**power) / deviation for power in POWERS]
         rows = everything.take(own[_evenly(len(own), TUNED_ROWS)])
         calls.append((rows, metrics, everything.x[left], known[left], torch.from_numpy(everything.weight[left])))

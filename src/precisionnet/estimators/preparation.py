@@ -33,7 +33,7 @@ from precisionnet.estimators.checks import (
     warn_about_scale,
 )
 from precisionnet.estimators.networks import linear_members
-from precisionnet.estimators.rows import Scaler, Table, canonical, medians, moments, split_validation
+from precisionnet.estimators.rows import LEAST_SHARE, Scaler, Table, canonical, medians, moments, split_validation
 from precisionnet.estimators.targets import (
     ClassTarget,
     NumberTarget,
@@ -358,7 +358,7 @@ def _checked(
 
 
 def _checked_weight(sample_weight: Any, X: FloatArray) -> FloatArray:
-    """Return one number >= 0 per row."""
+    """Return one number >= 0 per row; what is nothing beside the largest is 0, so that rounding cannot make it all."""
     weight: FloatArray
     if np.isscalar(sample_weight):
         weight = np.full(len(X), float(sample_weight))  # type: ignore[arg-type]
@@ -371,7 +371,7 @@ def _checked_weight(sample_weight: Any, X: FloatArray) -> FloatArray:
         raise InputError("Sample weights must contain at least one non-zero number: sample_weight is zero everywhere.")
     if (weight < 0).any():
         raise InputError("Negative values in data passed to `sample_weight`: a row counts 0 times or more.")
-    return weight
+    return np.where(weight < LEAST_SHARE * weight.max(), 0.0, weight)
 
 
 def usable_covariance(

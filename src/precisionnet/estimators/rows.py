@@ -26,6 +26,9 @@ from scipy.sparse.csgraph import connected_components
 from precisionnet.linalg import weighted_median
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
+LEAST_SHARE = 1e-12
+"""Of the other rows' weight; a row of less has no say."""
+
 
 @dataclass(frozen=True)
 class Table:

@@ -64,7 +64,8 @@ class NumberTarget:
     def metric(self, output: Tensor, y: Tensor, weight: Tensor) -> float:
         """Mean absolute error in the target's units."""
         scale, error = float(self.scaler.scale), output[:, 0] - y
-        if self.logarithm:
+        if self.logarithm:  # in float32 some targets are infinite
+            output, y, weight = (one.double().cpu() for one in (output, y, weight))
             middle = float(self.scaler.mean)
             error = ((output[:, 0] * scale + middle).exp() - (y * scale + middle).exp()) / scale
         return float((weight * error.abs()).sum() / weight.sum()) * scale

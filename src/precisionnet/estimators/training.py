@@ -114,9 +114,9 @@ class TrainingRun:
             resume = None
         self._folds = self._deal_folds(data, resume) if settings.recipe == "standard" else ()
         before = None if resume is None else resume.target
-        self._data = data = replace(data, target=learned_target(data, self._folds, settings, before))
-        self._targets = (data, *others)
         with limited_threads(self.n_threads):
+            self._data = data = replace(data, target=learned_target(data, self._folds, settings, before))
+            self._targets = (data, *others)
             problem = self._problem()
             self._graph = problem.graph
             start = self._start(problem.graph, cache)
@@ -278,7 +278,9 @@ class TrainingRun:
         x = torch.from_numpy(self._data.scaler.transform(rows.X)).to(self._dtype).unsqueeze(-1)
         y = torch.cat([one.target.tensor(table.y) for one, table in zip(self._targets, tables, strict=False)])
         y = y.to(self._dtype) if y.is_floating_point() else y
-        return TensorRows(x.to(device), y.to(device), torch.from_numpy(rows.weight).to(device, self._dtype))
+        # Only shares count. Divided by a power of two, which rounds nothing, the smallest and largest fit float32.
+        weight = torch.from_numpy(np.ldexp(rows.weight, -int(np.frexp(rows.weight.mean())[1])))
+        return TensorRows(x.to(device), y.to(device), weight.to(device, self._dtype))
 
     def _deal_folds(self, data: TrainingData, resume: Fitted | None) -> tuple[IndexArray, ...]:
         """Return the rows of each fold; the same as before where training goes on with the same rows."""
@@ -415,9 +417,11 @@ def snapshot_of(
 ) -> Snapshot | None:
     """Return the state that training goes on from, or None where the model has another shape.
 
-    Kinds that were dropped stay so; linear and kernel networks are solved anew.
+    Kinds that were dropped stay so; linear and kernel networks are solved anew, the latter not on other rows, which no
+    networks have left out: a model that is mostly one is fitted from the start there.
     """
-    before = fitted.settings
+    before, totals = fitted.settings, fitted.kind_totals
+    mostly_kernel = totals.get(KERNEL.name, 0.0) > 0.5 * sum(totals.values())
     same = (
         fitted.n_features == data.training.X.shape[1]
         and fitted.target.n_outputs == data.target.n_outputs
@@ -428,6 +432,7 @@ def snapshot_of(
         and before.target_scale == settings.target_scale
         and fitted.on_support == data.sparse
         and not (learns_logarithm(fitted.target) and data.training.y.min() <= 0.0)
+        and not (mostly_kernel and data.whole is None and fitted.rows_hash != data.training.hash())
     )
     kinds = kinds_of(data, settings)
     roster = [one for one in settings.members(len(fitted.folds), kinds) if one[0].name in fitted.member_kinds]

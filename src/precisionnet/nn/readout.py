@@ -257,6 +257,8 @@ N_KNOTS, LAST_KNOT = 33, 2.4
 PLACES = np.linspace(-LAST_KNOT, LAST_KNOT, N_KNOTS)
 STRAIGHT = 0.1
 """Share of a straight line."""
+OUTERMOST, FLAT = 1e-12, 1e-5
+"""The nearest that a row's place comes to 0 and 1; a target is flat that is narrower than this share of its largest."""
 SMOOTHED = np.linspace(-0.3, 0.3, 9)
 """Places around a knot over which quantiles are averaged: single rows and ties leave no step."""
 
@@ -305,10 +307,11 @@ class QuantileLink(nn.Module):
         own = np.flatnonzero(weight > 0.0)
         order = own[np.argsort(y[own], kind="stable")]
         share = weight[order] / weight[order].sum()
-        normal = ndtri(np.cumsum(share) - 0.5 * share)
+        normal = ndtri(np.clip(np.cumsum(share) - 0.5 * share, OUTERMOST, 1.0 - OUTERMOST))
         heights = np.exp(-0.5 * (SMOOTHED / 0.15) ** 2)
         quantiles = np.interp(PLACES[:, None] + SMOOTHED, normal, y[order]) @ (heights / heights.sum())
-        width = float(np.sqrt(np.cov(y[order], aweights=share, ddof=0))) or 1.0
+        width, least = float(np.sqrt(np.cov(y[order], aweights=share, ddof=0))), FLAT * float(np.abs(y[order]).max())
+        width = width if width > least else max(1.0, least)
         self.knots.copy_(torch.from_numpy((1.0 - STRAIGHT) * quantiles + STRAIGHT * width * PLACES))
 
     def forward(self, f: Tensor) -> Tensor:
