@@ -24,7 +24,7 @@ from precisionnet.estimators.combination import (
     kind_weights,
     sharpness,
 )
-from precisionnet.estimators.networks import RIDGE_PENALTIES, linear_members
+from precisionnet.estimators.networks import RIDGE_PENALTIES, linear_solutions, solved_network
 from precisionnet.estimators.rows import Scaler
 from precisionnet.estimators.targets import ClassTarget, NumberTarget
 from precisionnet.kinds import EVERY, FEW_ROWS, TRIED_FROM
@@ -189,12 +189,12 @@ class TestSharpness:
         assert model.partial_fit(X[300:], y[300:]).fitted.sharpness == pytest.approx(1.5)
 
 
-class TestLinearMembers:
+class TestLinearNetworks:
     def test_each_is_ridge_on_the_rows_outside_its_fold(self):
         X, y, X_new, _ = linear_table()
         target = NumberTarget(Scaler(np.asarray(y.mean()), np.asarray(y.std())), "absolute")
         folds = np.array_split(np.arange(len(X)), 3)
-        networks = linear_members(X, y, np.ones(len(X)), folds, target)
+        networks = [solved_network(one) for one in linear_solutions(X, y, np.ones(len(X)), folds, target)]
         assert len(networks) == 4  # one for all rows, too
         scaler = StandardScaler().fit(X)
         for network, fold in zip(networks, [*folds, []], strict=True):
@@ -210,8 +210,8 @@ class TestLinearMembers:
     def test_more_columns_than_rows(self):
         X, y = RNG.normal(size=(20, 50)), RNG.normal(size=20)
         target = NumberTarget(Scaler(np.asarray(0.0), np.asarray(1.0)), "absolute")
-        networks = linear_members(X, y, np.ones(20), np.array_split(np.arange(20), 2), target)
-        weight = networks[-1].state_dict()["readout.perceptron.0.weight"].numpy()[0] * X.std(axis=0)
+        *_, (coefficients, _) = linear_solutions(X, y, np.ones(20), np.array_split(np.arange(20), 2), target)
+        weight = coefficients[0] * X.std(axis=0)
         x = (X - X.mean(axis=0)) / X.std(axis=0)
         errors = [
             np.abs(weight - Ridge(penalty * 20).fit(x, y).coef_).max() for penalty in RIDGE_PENALTIES if penalty > 1e-4
@@ -224,11 +224,10 @@ class TestLinearMembers:
         X, y = X[y < classes], y[y < classes].astype(float)
         order = np.random.default_rng(0).permutation(len(y))
         X, y = X[order], y[order]
-        networks = linear_members(
-            X, y, np.ones(len(y)), np.array_split(np.arange(len(y)), 4), ClassTarget(np.arange(classes))
-        )
+        folds = np.array_split(np.arange(len(y)), 4)
+        *_, solution = linear_solutions(X, y, np.ones(len(y)), folds, ClassTarget(np.arange(classes)))
         x = torch.from_numpy(X[:, :, None])
-        logits = networks[-1](x, torch.eye(4, dtype=x.dtype)).detach().numpy()
+        logits = solved_network(solution)(x, torch.eye(4, dtype=x.dtype)).detach().numpy()
         said = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
         scaled = (X - X.mean(axis=0)) / X.std(axis=0)
         fits = [
@@ -237,10 +236,10 @@ class TestLinearMembers:
         ]
         assert min(np.abs(said - one).max() for one in fits) < 0.05
 
-    def test_a_class_in_one_fold_alone_has_no_linear_network(self):
+    def test_a_class_in_one_fold_alone_has_no_solution(self):
         X, y = RNG.normal(size=(12, 3)), np.array([0.0] * 6 + [1.0] * 6)
         folds = [np.arange(6), np.arange(6, 12)]
-        assert linear_members(X, y, np.ones(12), folds, ClassTarget(np.arange(2))) == []
+        assert linear_solutions(X, y, np.ones(12), folds, ClassTarget(np.arange(2))) == []
 
 
 class TestEnsemble:

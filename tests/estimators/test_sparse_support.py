@@ -19,7 +19,7 @@ from precisionnet.estimators import preparation
 from precisionnet.estimators.explanation import AROUND, task_effects
 from precisionnet.estimators.fitted import Fitted
 from precisionnet.estimators.forecast import refuse_no_room
-from precisionnet.estimators.networks import linear_members
+from precisionnet.estimators.networks import linear_solutions
 from precisionnet.estimators.summary import read_summary
 from precisionnet.estimators.targets import NumberTarget
 from precisionnet.evaluation import compare_rows
@@ -236,8 +236,8 @@ def test_lasso_members_find_planted_columns():
     y = x[:, 3] - x[:, 7] + 0.1 * rng.standard_normal(60)
     folds = np.array_split(rng.permutation(60), 3)
     target = NumberTarget.of(y, np.ones(60), settings_of({}), logarithm=False)
-    *_, network = linear_members(x, y, np.ones(60), [np.sort(fold) for fold in folds], target, lasso=True)
-    weight = network.readout.perceptron[0].weight[0].detach().numpy()
+    *_, (coefficients, _) = linear_solutions(x, y, np.ones(60), [np.sort(fold) for fold in folds], target, lasso=True)
+    weight = coefficients[0]
     assert set(np.argsort(-np.abs(weight))[:2]) == {3, 7}
     assert np.count_nonzero(weight) < 60
 

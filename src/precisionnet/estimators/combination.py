@@ -60,7 +60,7 @@ def finished(
     fitted: Fitted,
     data: TrainingData,
     *,
-    same_rows: bool = True,
+    unseen: bool = True,
     weights_before: Mapping[str, float] | None = None,
     kernel: bool = False,
     n_jobs: int | None = None,
@@ -76,8 +76,8 @@ def finished(
         With networks of all kinds, and ``folds`` of the rows.
     data : TrainingData
         The rows, with the target as networks have learned it.
-    same_rows : bool, default=True
-        Whether the networks of a fold have never seen its rows.
+    unseen : bool, default=True
+        Whether the networks of a fold have never seen its rows; else nothing is known of their errors.
     weights_before : mapping of str to float, optional
         Weights of kinds that stay.
     kernel : bool, default=False
@@ -90,28 +90,25 @@ def finished(
     Fitted
         With weights, out-of-fold predictions, calibration, effects and reference.
     """
-    target, folds, several = data.target, fitted.folds, fitted.settings.readout == "several"
-    rows, fold, outputs = _unseen(fitted, data, same_rows)
-    y = target.tensor(rows.y)
-    loss: Loss = target.task_loss
-    group = None
+    target, several = data.target, fitted.settings.readout == "several"
+    rows, fold = _left_out(fitted, data) if unseen else _no_rows(data)
+    outputs = _outputs(fitted, rows, fold)
+    group, loss = None, target.task_loss
     if isinstance(target, ClassTarget):
-        loss = partial(target.task_loss, doubt=1.0 / max(1, len(rows)))
         group = rows.group if several else None
-    weigh = partial(weights_by_fold, y=y, weight=rows.weight, fold=fold, loss=loss, group=group, n_jobs=n_jobs)
+        loss = partial(target.task_loss, doubt=1.0 / max(1, len(rows)))
+    y, weight = target.tensor(rows.y), rows.weight
+    weigh = partial(weights_by_fold, y=y, weight=weight, fold=fold, loss=loss, group=group, n_jobs=n_jobs)
     weights, *elsewhere = weigh(outputs)
-    if several and kernel and len(elsewhere) == len(folds) > 1:
+    if several and kernel and len(elsewhere) == len(fitted.folds) > 1:
+        trained = len(fitted.networks)
         fitted = with_kernel(fitted, data, elsewhere, n_jobs)
-        _, _, outputs = _unseen(fitted, data, same_rows)
+        outputs = np.concatenate([outputs, _outputs(fitted, rows, fold, trained)])
         weights, *elsewhere = weigh(outputs)
     if several and weights_before:
-        kinds = dict.fromkeys(fitted.member_kinds)
-        weights = np.array([weights_before.get(kind, 0.0) for kind in kinds])
-        weights = weights / weights.sum() if weights.any() else np.full(len(weights), 1.0 / len(weights))
-        if set(weights_before) <= set(kinds):  # the sharpness is that of this mixture
-            weights = weights * sum(weights_before.values())
+        weights = _as_before(fitted, weights_before)
         elsewhere = [weights] * len(elsewhere)
-    fold_weights = np.tile(weights, (max(len(folds), 1), 1))
+    fold_weights = np.tile(weights, (max(len(fitted.folds), 1), 1))
     output = np.empty(outputs.shape[1:])
     for one, found in zip(np.unique(fold), elsewhere, strict=True):
         here = fold == one
@@ -119,40 +116,64 @@ def finished(
         output[here] = np.tensordot(found, outputs[:, here], axes=1)
     if several:  # else members are alike, and count alike
         fitted = kept_members(fitted, weights, fold_weights)
-    meaning, calibration = target.meaning(output), None
-    if isinstance(target, NumberTarget) and len(rows):
-        targets = np.concatenate([data.targets, rows.y])
-        calibration = calibrate(fold, rows.y, meaning, rows.weight, rows.X, max(len(folds), 1), targets)
-    known = np.full((data.places.max() + 2, *meaning.shape[1:]), np.nan)  # the last one is for a place of -1
-    known_fold: IndexArray = np.full(len(known), ALL_ROWS, dtype=np.intp)
-    left_out = any(map(len, folds)) and same_rows
-    if left_out:
-        known[rows.place], known_fold[rows.place] = meaning, fold
-    judged = slice(None if left_out else 0)
-    errors = target.errors_out_of_bag(output[judged], rows.y[judged], rows.weight[judged])
-    predicted = OutOfFold(data.row_ids, known[data.places], known_fold[data.places], errors)
-    fitted = replace(fitted, out_of_fold=predicted, calibration=calibration)
+    fitted = _with_errors(fitted, data, rows, fold, output)
     effects = task_effects(fitted, data.training.X, data.training.weight, around=AROUND)
     return replace(fitted, task_nodes=effects.nodes, task_graph=effects.edges, reference=reference_of(data))
 
 
-def _unseen(fitted: Fitted, data: TrainingData, same_rows: bool) -> tuple[Table, IndexArray, FloatArray]:
-    """Return rows that networks left out, their folds, and these networks' outputs, (kinds, rows, outputs)."""
-    folds, no_rows = fitted.folds, np.array([], dtype=np.intp)
-    if any(map(len, folds)) and same_rows:
-        rows = data.training.take(np.concatenate(folds))
-        fold = np.repeat(np.arange(len(folds)), [len(one) for one in folds])
-    else:  # what a single network was validated on; no rows where it was not, or where all were learned from before
-        use_validation = data.validation is not None and same_rows and not any(map(len, folds))
-        rows = data.validation if use_validation and data.validation is not None else data.training.take(no_rows)
-        fold = np.zeros(len(rows), dtype=np.intp)
-    members = [np.flatnonzero(fitted.member_folds == one) for one in range(int(fitted.member_folds.max()) + 1)]
-    outputs = np.empty((len(members[0]), len(rows), data.target.n_outputs))
+def _left_out(fitted: Fitted, data: TrainingData) -> tuple[Table, IndexArray]:
+    """Return rows that networks left out, and the folds of these networks; of a single one what it was validated on."""
+    folds = fitted.folds
+    if any(map(len, folds)):
+        fold: IndexArray = np.repeat(np.arange(len(folds)), [len(one) for one in folds])
+        return data.training.take(np.concatenate(folds)), fold
+    if data.validation is None:
+        return _no_rows(data)
+    return data.validation, np.zeros(len(data.validation), dtype=np.intp)
+
+
+def _no_rows(data: TrainingData) -> tuple[Table, IndexArray]:
+    none = np.array([], dtype=np.intp)
+    return data.training.take(none), none
+
+
+def _outputs(fitted: Fitted, rows: Table, fold: IndexArray, first: int = 0) -> FloatArray:
+    """Return outputs of the networks from the ``first`` on for rows that each left out, (kinds, rows, outputs)."""
+    places = np.arange(first, len(fitted.networks))
+    folds = fitted.member_folds[places]
+    members = [places[folds == one] for one in range(int(folds.max()) + 1)]
+    outputs = np.empty((len(members[0]), len(rows), fitted.target.n_outputs))
     for one in np.unique(fold):
         here = fold == one
         found = fitted.outputs(rows.X[here], lambda output: output.swapaxes(0, 1), members[one])
         outputs[:, here] = found.swapaxes(0, 1)
-    return rows, fold, outputs
+    return outputs
+
+
+def _as_before(fitted: Fitted, weights_before: Mapping[str, float]) -> FloatArray:
+    """Return the weights of an earlier model for the kinds that stay."""
+    kinds = dict.fromkeys(fitted.member_kinds)
+    weights = np.array([weights_before.get(kind, 0.0) for kind in kinds])
+    weights = weights / weights.sum() if weights.any() else np.full(len(weights), 1.0 / len(weights))
+    if set(weights_before) <= set(kinds):  # the sharpness is that of this mixture
+        weights = weights * sum(weights_before.values())
+    return weights
+
+
+def _with_errors(fitted: Fitted, data: TrainingData, rows: Table, fold: IndexArray, output: FloatArray) -> Fitted:
+    """Return the model with out-of-fold predictions, their errors, and what intervals are made of."""
+    target, n_folds = data.target, len(fitted.folds)
+    meaning, calibration = target.meaning(output), None
+    if isinstance(target, NumberTarget) and len(rows):
+        targets = np.concatenate([data.targets, rows.y])
+        calibration = calibrate(fold, rows.y, meaning, rows.weight, rows.X, max(n_folds, 1), targets)
+    known = np.full((data.places.max() + 2, *meaning.shape[1:]), np.nan)  # the last one is for a place of -1
+    known_fold: IndexArray = np.full(len(known), ALL_ROWS, dtype=np.intp)
+    judged = slice(None if any(map(len, fitted.folds)) else 0)  # validation rows are no training rows out of fold
+    known[rows.place[judged]], known_fold[rows.place[judged]] = meaning[judged], fold[judged]
+    errors = target.errors_out_of_bag(output[judged], rows.y[judged], rows.weight[judged])
+    predicted = OutOfFold(data.row_ids, known[data.places], known_fold[data.places], errors)
+    return replace(fitted, out_of_fold=predicted, calibration=calibration)
 
 
 def weights_by_fold(

@@ -157,7 +157,7 @@ def _without_filters(
     )
 
 
-def linear_members(
+def linear_solutions(
     x: FloatArray,
     y: FloatArray,
     weight: FloatArray,
@@ -165,8 +165,8 @@ def linear_members(
     target: Target,
     *,
     lasso: bool = False,
-) -> list[nn.Module]:
-    """Solve one linear network for every fold, and one for all rows.
+) -> list[Solution]:
+    """Solve a linear network for every fold, and one for all rows.
 
     Parameters
     ----------
@@ -185,9 +185,8 @@ def linear_members(
 
     Returns
     -------
-    list of nn.Module
-        Networks in double precision, ready to predict, that of all rows last; none where a class stands in one fold
-        alone.
+    list of tuple of ndarray
+        Solutions for columns as they come in ``x``, that of all rows last; none where a class stands in one fold alone.
     """
     scaler = Scaler.fit(x, weight)
     standard, known = scaler.transform(x), target.tensor(y)
@@ -211,16 +210,19 @@ def linear_members(
             losses[place, i] = float(target.task_loss(output, known[left], counts[left])) * float(weight[fold].sum())
     elsewhere = losses.sum(axis=0) - losses  # by the other folds: a fold's rows have no say in their own prediction
     best = np.where(elsewhere.any(axis=1), elsewhere.argmin(axis=1), losses.shape[1] // 2)
-    return [_network(*path[int(i)], scaler) for path, i in zip(paths, best, strict=True)]
+    chosen = [path[int(i)] for path, i in zip(paths, best, strict=True)]
+    in_units = [(coefficients / scaler.scale, constant) for coefficients, constant in chosen]
+    return [(coefficients, constant - coefficients @ scaler.mean) for coefficients, constant in in_units]
 
 
-def _network(coefficients: FloatArray, constant: FloatArray, scaler: Scaler) -> nn.Module:
+def solved_network(solution: Solution) -> nn.Module:
+    """Return the linear network of a solution, in double precision, ready to predict."""
+    coefficients, constant = solution
     network = linear_network(coefficients.shape[1], len(coefficients)).double().eval()
-    weight = coefficients / scaler.scale
     state = {name: torch.zeros_like(value) for name, value in network.state_dict().items()}
     state["layers.0.filter.weight"] += 1.0
-    state["readout.perceptron.0.weight"] = torch.from_numpy(weight)
-    state["readout.perceptron.0.bias"] = torch.from_numpy(constant - weight @ scaler.mean)
+    state["readout.perceptron.0.weight"] = torch.from_numpy(coefficients)
+    state["readout.perceptron.0.bias"] = torch.from_numpy(constant)
     network.load_state_dict(state)
     return network
 

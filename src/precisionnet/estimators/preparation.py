@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import torch
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, check_random_state, get_tags
@@ -32,7 +31,7 @@ from precisionnet.estimators.checks import (
     warn_about_left_out,
     warn_about_scale,
 )
-from precisionnet.estimators.networks import linear_members
+from precisionnet.estimators.networks import linear_solutions
 from precisionnet.estimators.rows import LEAST_SHARE, Scaler, Table, canonical, medians, moments, split_validation
 from precisionnet.estimators.targets import (
     ClassTarget,
@@ -45,12 +44,11 @@ from precisionnet.estimators.targets import (
 )
 from precisionnet.kinds import Kind, kinds_for
 from precisionnet.linalg import LARGEST
-from precisionnet.nn.sparse_shift import SparseShift
 from precisionnet.parameters import BY_NAME, Settings
 from precisionnet.precision import sample_covariance
 from precisionnet.preprocessing.column_kinds import needs_encoder
 from precisionnet.preprocessing.table_encoder import TableEncoder, encoder_for
-from precisionnet.sparse_matrices import Matrix, Support
+from precisionnet.sparse_matrices import Matrix
 from precisionnet.types import BoolArray, FloatArray, IndexArray, TaskName
 
 if TYPE_CHECKING:
@@ -317,13 +315,11 @@ def _linear_error(
     x: FloatArray, y: FloatArray, weight: FloatArray, folds: Sequence[IndexArray], target: NumberTarget
 ) -> float:
     """Return the mean absolute error, in the target's units, of linear networks on the rows that they left out."""
-    networks = linear_members(x, y, weight, folds, target)
-    nodes, no_edges = x.shape[1], np.empty(0, dtype=np.int64)
-    no_matrix = SparseShift(torch.zeros(nodes, dtype=torch.float64), Support(nodes, no_edges, no_edges))
+    solutions = linear_solutions(x, y, weight, folds, target)
     predicted, left_out = np.empty(len(y)), np.concatenate(folds)
-    with torch.no_grad(), np.errstate(over="ignore"):
-        for network, fold in zip(networks, folds, strict=False):  # the last network has left nothing out
-            predicted[fold] = target.meaning(network(torch.from_numpy(x[fold]).unsqueeze(-1), no_matrix).numpy())
+    with np.errstate(over="ignore"):
+        for (coefficients, constant), fold in zip(solutions, folds, strict=False):  # the last has left nothing out
+            predicted[fold] = target.meaning(x[fold] @ coefficients.T + constant)
     return float(np.average(np.abs(predicted - y)[left_out], weights=weight[left_out]))
 
 

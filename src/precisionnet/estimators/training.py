@@ -18,7 +18,7 @@ from precisionnet.errors import InputError, PrecisionNetWarning
 from precisionnet.estimators.combination import finished
 from precisionnet.estimators.explanation import TaskEffects, task_effects
 from precisionnet.estimators.fitted import ALL_ROWS, Fitted, OutOfFold, training_device
-from precisionnet.estimators.networks import NetworkFactory, linear_members, new_network
+from precisionnet.estimators.networks import NetworkFactory, linear_solutions, new_network, solved_network
 from precisionnet.estimators.preparation import TrainingData, kinds_of, learned_target
 from precisionnet.estimators.rows import FEWEST_FOLDS, Table, left_out_rows
 from precisionnet.estimators.targets import NumberTarget, learns_logarithm
@@ -96,7 +96,8 @@ class TrainingRun:
         if settings.recipe == "paper":  # full batches; the standard recipe's are small however large the table is
             self.n_threads = threads_for(data.training.X.size * settings.widest)
         self._seed = int(data.rng.randint(2**31 - 1))
-        self._same_rows = True
+        self._unseen = True
+        """Whether networks have never seen the rows that they leave out."""
         self._weights_before: dict[str, float] = {}
         """Those of the kinds in the model that training goes on from, where networks have seen all rows."""
         self._kinds = kinds_of(data, settings)
@@ -104,10 +105,10 @@ class TrainingRun:
         self._roster = settings.members(settings.n_folds(len(data.training)), self._kinds)
         """Kind and fold of the networks that are trained."""
         if resume is not None and known is not None:
-            self._same_rows = data.whole is not None or resume.rows_hash == data.training.hash()
+            self._unseen = data.whole is not None or resume.rows_hash == data.training.hash()
             trained = settings.members(len(resume.folds), self._kinds)
             self._roster = [one for one in trained if one[0].name in resume.member_kinds]
-            self._weights_before = {} if self._same_rows and data.whole is None else resume.kind_totals
+            self._weights_before = {} if self._unseen and data.whole is None else resume.kind_totals
             if data.whole is not None:  # new rows decide nothing about the kinds
                 self._kinds = tuple(kind for kind in EVERY if kind.name in resume.member_kinds)
         else:
@@ -155,9 +156,9 @@ class TrainingRun:
             return finished(
                 self._model(0),
                 self._data,
-                same_rows=self._same_rows,
+                unseen=self._unseen,
                 weights_before=self._weights_before,
-                kernel=KERNEL in self._kinds and self._data.whole is None and self._same_rows,
+                kernel=KERNEL in self._kinds and self._data.whole is None and self._unseen,
                 n_jobs=self._n_jobs,
             )
 
@@ -289,7 +290,7 @@ class TrainingRun:
             return data.whole.folds
         if settings.n_members == 1 and data.validation is not None:
             return (np.array([], dtype=np.intp),)
-        if resume is not None and self._same_rows:
+        if resume is not None and self._unseen:
             return resume.folds
         dealer = np.random.RandomState(np.random.MT19937(np.random.SeedSequence([self._seed, 1])))
         strata = None if isinstance(data.target, NumberTarget) else data.training.y
@@ -356,7 +357,8 @@ class TrainingRun:
                     continue
                 else:
                     lasso = kind is LASSO
-                    solved = linear_members(x, rows.y, rows.weight, self._folds, data.target, lasso=lasso)
+                    solutions = linear_solutions(x, rows.y, rows.weight, self._folds, data.target, lasso=lasso)
+                    solved = list(map(solved_network, solutions))
                 folds = [*range(len(solved) - 1), ALL_ROWS][: len(solved)]
                 roster += [(kind, fold) for fold in folds]
                 networks += solved
@@ -394,7 +396,7 @@ class TrainingRun:
             reference=None,
             folds=self._folds,
             # Where members have learned from rows that they leave out now, no later fit may take these folds for clean.
-            rows_hash=data.training.hash() if self._same_rows else hashlib.sha256(b"learned from before").hexdigest(),
+            rows_hash=data.training.hash() if self._unseen else hashlib.sha256(b"learned from before").hexdigest(),
         )
 
 
