@@ -32,7 +32,7 @@ from uuid import uuid4
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from joblib.parallel import LokyBackend, get_active_backend
 
-from precisionnet.errors import InputError, PrecisionNetError, PrecisionNetWarning
+from precisionnet.errors import InputError, PrecisionNetError, PrecisionNetWarning, shortened
 from precisionnet.threads import limited_threads
 
 TIMEOUT = 5.0
@@ -42,6 +42,8 @@ AT_ONCE = 4
 LOOK_EVERY = 0.25
 """Seconds between two checks of a worker process whether its parent is still alive."""
 OF_TABLE = "The scheduler of the Dask table"
+UNREADABLE = KeyError, ValueError, OSError
+"""Errors of a Dask partition whose file is damaged or has other columns than the first one."""
 
 Returned = TypeVar("Returned")
 Call = tuple[Any, ...]
@@ -255,7 +257,7 @@ def kept_there(delayed_objects: list[Any], client: Any) -> list[Any]:
     return kept
 
 
-def result_of(delayed_object: Any, client: Any) -> Any:
+def result_of(delayed_object: Any, client: Any, parts: Sequence[Any] = ()) -> Any:
     """Compute a Dask object: on the cluster of a client, or with None on Dask's own scheduler.
 
     Parameters
@@ -264,12 +266,26 @@ def result_of(delayed_object: Any, client: Any) -> Any:
         What is wanted.
     client : distributed.Client or None
         As ``dask_client`` returns it.
+    parts : sequence of dask.delayed.Delayed, default=()
+        All partitions of the table that it is made of. Where one cannot be read, the error says which: they are read
+        once more, one after the other, as Dask does not tell whose task failed.
 
     Returns
     -------
     object
         Its value.
     """
+    try:
+        return _computed(delayed_object, client)
+    except PrecisionNetError:
+        raise
+    except UNREADABLE:
+        for number, part in enumerate(parts, 1):
+            _refuse_unreadable(part, number, client)
+        raise
+
+
+def _computed(delayed_object: Any, client: Any) -> Any:
     if client is None:
         return delayed_object.compute()
     distributed = _distributed()
@@ -279,6 +295,19 @@ def result_of(delayed_object: Any, client: Any) -> Any:
     except distributed.KilledWorker as error:
         what = "Every worker that was given one partition of the table ended"
         raise WorkerLostError(what, "run again with smaller partitions or more memory for each") from error
+
+
+def _refuse_unreadable(part: Any, number: int, client: Any) -> None:
+    try:
+        _computed(importlib.import_module("dask").delayed(len)(part), client)
+    except PrecisionNetError:
+        raise
+    except UNREADABLE as error:
+        detail = shortened(" ".join(str(error).split()), 160)
+        raise InputError(
+            f"Partition {number} of the Dask table cannot be read ({detail}): check that its source is whole, and "
+            "bring all partitions to the same columns and types."
+        ) from error
 
 
 def count_for(n_jobs: int | None) -> int:

@@ -142,6 +142,18 @@ def test_a_partition_that_is_otherwise_is_refused_by_name(table, second, said):
         read(source)
 
 
+def test_a_partition_that_cannot_be_read_is_refused_by_name(table, tmp_path):
+    dask = pytest.importorskip("dask.dataframe")
+    folder = folder_of(table, tmp_path / "folder")
+    table.drop(columns="b").to_parquet(folder / "9.parquet")
+    source = open_rows(dask.read_parquet(folder), "y", "regression", columns=list("abc"))
+    said = r"^Partition 4 of .*'b'.*bring all partitions to the same"
+    with pytest.raises(InputError, match=said):
+        list(source.blocks())
+    with pytest.raises(InputError, match=said):
+        source.over_parts(lambda source, blocks: sum(map(len, blocks)), lambda *parts: sum(parts))
+
+
 def test_empty_sources_are_refused(table, tmp_path):
     with pytest.raises(InputError, match="empty"):
         read([])

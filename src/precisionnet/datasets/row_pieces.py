@@ -263,7 +263,7 @@ def _of_dask(source: Any) -> Pieces:
     def read(columns: list[str]) -> Iterator[tuple[str, Any]]:
         client = dask_client()
         for number, part in enumerate(parts, 1):
-            for piece in cut(result_of(part, client), number):
+            for piece in cut(result_of(part, client, parts), number):
                 yield f"Partition {number} of the Dask DataFrame", piece
 
     return Pieces("The Dask DataFrame", schema_of(source._meta), read, exact=True, lazy_parts=parts)

@@ -116,7 +116,7 @@ class RowSource:
         if self.pieces.lazy_parts:
             client = dask_client()
             for number, part in enumerate(self.pieces.lazy_parts):
-                yield from self._part_blocks(result_of(part, client), number)
+                yield from self._part_blocks(result_of(part, client, self.pieces.lazy_parts), number)
             return
         yield from self._recut(self.pieces.read(self._wanted), 0)
 
@@ -133,7 +133,7 @@ class RowSource:
         made = [on_part(held, part, number) for number, part in enumerate(self.pieces.lazy_parts)]
         while len(made) > 1:
             made = [delayed(join)(*made[at : at + JOINED]) for at in range(0, len(made), JOINED)]
-        whole: Made = result_of(made[0], dask_client())
+        whole: Made = result_of(made[0], dask_client(), self.pieces.lazy_parts)
         return whole
 
     def without_rows(self) -> RowSource:

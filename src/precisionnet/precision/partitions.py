@@ -155,7 +155,7 @@ def _joined_over(
             delayed(join)(*waiting[at : at + JOINED]) if waiting[at + 1 : at + 2] else waiting[at]
             for at in range(0, len(waiting), JOINED)
         ]
-    return result_of(waiting[0], client)
+    return result_of(waiting[0], client, parts)
 
 
 def _called(rows: FloatArray, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
