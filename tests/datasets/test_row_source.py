@@ -176,6 +176,39 @@ def test_a_schema_that_changes_midway_is_refused_before_rows_are_read(table, tmp
     assert sum(map(len, read(folder))) == 750
 
 
+def test_an_index_that_only_the_first_file_has_is_no_column(table, tmp_path):
+    (tmp_path / "F").mkdir()
+    table[table["a"] > 0].to_parquet(tmp_path / "F" / "0.parquet")
+    table.to_parquet(tmp_path / "F" / "1.parquet")
+    assert sum(map(len, read(tmp_path / "F"))) == 700 + (table["a"] > 0).sum()
+
+
+@pytest.mark.parametrize("empty", [0, 1, 2])
+def test_a_file_may_have_nothing_in_a_column(table, tmp_path, empty):
+    folder = folder_of(table, tmp_path / "folder")
+    part = pd.read_parquet(folder / f"{empty}.parquet")
+    part.assign(b=None).to_parquet(folder / f"{empty}.parquet")
+    found = np.concatenate([block.X[:, 1] for block in read(folder)])
+    assert np.isnan(found).sum() == len(part)
+    part.assign(who=None).to_parquet(folder / f"{empty}.parquet")
+    with pytest.raises(InputError, match=f"does not say whose row {part.index[0] + 1} is"):
+        read(folder, groups="who")
+    part.assign(b=None).to_parquet(folder / f"{empty}.parquet")
+    table.assign(b="high").to_parquet(folder / "9.parquet")
+    with pytest.raises(InputError, match=r"'b' is double at first and .*string in .*9\.parquet"):
+        read(folder)
+
+
+def test_names_that_are_numbers_are_text(table):
+    numbered = table[["a", "b", "y"]].set_axis([0, 1, 2], axis=1)
+    sources = [numbered, [numbered[:300], numbered[300:]]]
+    sources.append(pytest.importorskip("dask.dataframe").from_pandas(numbered, npartitions=2))
+    for source in sources:
+        rows = open_rows(source, "2", "regression")
+        assert rows.columns == ("0", "1")
+        np.testing.assert_array_equal(np.concatenate([block.X for block in rows.blocks()]), table[["a", "b"]])
+
+
 def test_a_column_that_only_later_files_have_is_not_lost_in_silence(table, tmp_path):
     folder = folder_of(table, tmp_path / "folder")
     table[10:50].assign(z=1.0).to_parquet(folder / "9.parquet")  # with an index, which is no column

@@ -167,7 +167,7 @@ class RowSource:
     def _refuse_other_kind(self, piece: Any, name: str, where: str) -> None:
         """Labels are numbers everywhere, or nowhere: 1 and "1" would be two."""
         at_first, here = _of_numbers(self.pieces.schema, name), _holds_numbers(piece, name)
-        if len(piece) and at_first != here:
+        if at_first != here and not pd.isna(_labels(piece, name)).all():  # without labels there is no kind
             kinds = [("no numbers", "numbers")[one] for one in (at_first, here)]
             raise InputError(
                 f"{where} changes midway: column {shown(name)} holds {kinds[0]} at first and {kinds[1]} there; bring "
