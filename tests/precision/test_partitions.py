@@ -107,7 +107,9 @@ def test_only_the_columns_of_a_component_for_sparse_factors_come_here(rng, monke
 def test_columns_without_room_here_are_refused_with_a_penalty(rng, monkeypatch):
     monkeypatch.setattr(rows_module, "largest_dense", lambda memory, n_rows: 20)
     X = chain(rng, 900)
-    with pytest.raises(InputError, match="its own rows take .* GB where they are solved: raise l1_penalty to"):
+    with pytest.raises(
+        InputError, match=r"its own rows take \S+ GB where they are solved, more than 0.004 GB: raise l1"
+    ):
         graphical_lasso_from_rows(in_partitions(X, (0, 100, 300)), 0.2, max_memory=4e6)
 
 

@@ -135,10 +135,10 @@ def checked_matrix(name: str, matrix: FloatArray, like: int | None = None) -> Fl
 
 
 def is_number(value: object) -> bool:
-    """One finite real number, no text and no list."""
+    """One finite real number: no text, no list, and no True or False."""
     if isinstance(value, np.ndarray):
-        return value.ndim == 0 and value.dtype.kind in "biuf" and bool(np.isfinite(value))
-    return isinstance(value, int | float | np.integer | np.floating) and isfinite(value)
+        return value.ndim == 0 and value.dtype.kind in "iuf" and bool(np.isfinite(value))
+    return not isinstance(value, bool) and isinstance(value, int | float | np.integer | np.floating) and isfinite(value)
 
 
 def _refuse_out_of_scale(
