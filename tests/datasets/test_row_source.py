@@ -247,6 +247,14 @@ def test_roles_are_checked_all_at_once(table):
         open_rows([table], "y", "regression", columns=["a"])
     with pytest.raises(InputError, match="weight of 0 or more in row 1"):
         read([table.assign(w=-1.0)], sample_weight="w")
+    for roles in ({"groups": "y"}, {"groups": "times", "sample_weight": "times"}):
+        with pytest.raises(InputError, match=r"is named as .* and as .*one of them"):
+            read([table], **roles)
+    with pytest.raises(InputError, match="Weight 'who' holds no numbers"):
+        open_rows([table], "y", "regression", columns=list("abc"), sample_weight="who")
+    for weight in (1e-300, 1e300):
+        with pytest.raises(InputError, match=r"Column 'w' .* in row 6: .*rescale the weights"):
+            read([table.assign(w=np.where(table.index == 5, weight, 1.0))], sample_weight="w")
     with pytest.raises(InputError, match="whose row 3 is"):
         read([table.assign(who=table["who"].where(table.index != 2))], groups="who")
 

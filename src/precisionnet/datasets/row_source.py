@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from precisionnet.arguments import check_weights, refuse_two_roles
 from precisionnet.datasets.batches import as_floats, is_number
 from precisionnet.datasets.row_pieces import Pieces, cut, find_pieces, frame_kind
 from precisionnet.datasets.table_files import check_names
@@ -105,6 +106,11 @@ class RowSource:
     groups: str | None
     sample_weight: str | None
     task: TaskName
+
+    @property
+    def rows_are_called(self) -> str:
+        """What a sentence calls the rows that a fit learns from."""
+        return "rows" if self.sample_weight is None else "rows with weight"
 
     @property
     def block_rows(self) -> int:
@@ -198,6 +204,7 @@ class RowSource:
             raise InputError(
                 f"Column {shown(self.sample_weight)} has no weight of 0 or more in row {row + 1}: correct it."
             )
+        check_weights(f"Column {shown(self.sample_weight)}", weight, first)
         absent = absent & (weight > 0)
         if absent.any():
             raise InputError(
@@ -246,13 +253,14 @@ def open_rows(
     for option, name in (("target", target), ("groups", groups), ("sample_weight", sample_weight)):
         if not isinstance(name, str) and not (name is None and option != "target"):
             raise InputError(f"{option} must name a column of the table, got {shown(name)}.")
-    beside = [name for name in (target, groups, sample_weight) if name is not None]
+    roles = (("target", target), ("groups", groups), ("sample_weight", sample_weight))
+    refuse_two_roles(roles)
+    beside = [name for _, name in roles if name is not None]
     labels = tuple(name for name in (groups, target if task == "classification" else None) if name is not None)
     pieces = find_pieces(source, codes=labels)
     names = pieces.schema.names
     chosen = check_names("columns", columns)
     asked = [("columns", name) for name in chosen or ()]
-    roles = (("target", target), ("groups", groups), ("sample_weight", sample_weight))
     asked += [(option, name) for option, name in roles if name is not None]
     wrong = [
         f"{pieces.name} has no column {shown(name)}{did_you_mean(name, names)}: {option} must name columns of it "
@@ -279,6 +287,8 @@ def open_rows(
         )
     if task == "regression" and not wrong and not _of_numbers(pieces.schema, target):
         wrong.append(f"Target {shown(target)} holds no numbers: use a classifier, or correct the column.")
+    if sample_weight is not None and not wrong and not _of_numbers(pieces.schema, sample_weight):
+        wrong.append(f"Weight {shown(sample_weight)} holds no numbers: correct the column, or name another.")
     if len(features) < 2 and not wrong:
         wrong.append(f"{pieces.name} has {len(features)} columns to learn from: a graph needs at least two.")
     refuse_all(wrong)

@@ -158,12 +158,11 @@ def refuse_no_logarithm(y: FloatArray) -> None:
         )
 
 
-def refuse_empty_columns(X: FloatArray, names: Sequence[str]) -> None:
-    """Refuse columns without a single value: they have no median."""
-    empty = np.flatnonzero(np.isnan(X).all(axis=0))
-    if len(empty):
+def refuse_empty_columns(empty: BoolArray, names: Sequence[str], rows: str) -> None:
+    """Refuse columns without a single value in some rows: they have no median."""
+    if empty.any():
         raise InputError(
-            f"Column {some([names[int(i)] for i in empty])} is missing (NaN) in all {len(X)} training rows: there is "
+            f"Column {some([names[int(i)] for i in np.flatnonzero(empty)])} is missing (NaN) in all {rows}: there is "
             "no median to take its place; drop it."
         )
 

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, check_random_state, get_tags
 from sklearn.utils.validation import validate_data
 
+from precisionnet.arguments import check_weights
 from precisionnet.errors import InputError
 from precisionnet.estimators.checks import (
     MIN_ROWS,
@@ -178,9 +179,8 @@ def prepare(
     owners = None if groups is None else group_codes(groups, len(values))
     table, places = canonical(values, encoded, weight, owners)
     if len(table) < MIN_ROWS:
-        raise InputError(
-            f"Got n_samples={len(table)} different rows with weight: at least {MIN_ROWS} are needed to fit."
-        )
+        called = "different rows" if sample_weight is None else "different rows with weight"
+        raise InputError(f"Got n_samples={len(table)} {called}: at least {MIN_ROWS} are needed to fit.")
     rng = check_random_state(random_state)
     validation: Table | None
     if X_val is None:
@@ -198,7 +198,7 @@ def prepare(
     shown_names = names_of(column_names, values.shape[1])
     middle = None
     if settings.missing != "error":
-        refuse_empty_columns(training.X, shown_names)
+        refuse_empty_columns(np.isnan(training.X).all(axis=0), shown_names, f"{len(training)} training rows")
         middle = medians(training.X, training.weight)
         training = training.filled(middle)
         validation = None if validation is None else validation.filled(middle)
@@ -371,6 +371,7 @@ def _checked_weight(sample_weight: Any, X: FloatArray) -> FloatArray:
         raise InputError("Sample weights must contain at least one non-zero number: sample_weight is zero everywhere.")
     if (weight < 0).any():
         raise InputError("Negative values in data passed to `sample_weight`: a row counts 0 times or more.")
+    check_weights("sample_weight", weight)
     return weight
 
 
