@@ -67,6 +67,16 @@ def check_weights(name: str, weight: FloatArray, first: int = 0) -> None:
         )
 
 
+def masked_as_missing(values: Any) -> Any:
+    """Return a masked array with NaN where it is masked, as NumPy would drop the mask; anything else as it is."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if not np.ma.getmaskarray(values).any():
+        return values.data
+    kind = values.dtype.kind
+    return values.astype(values.dtype if kind in "fc" else np.float64 if kind in "biu" else object).filled(np.nan)
+
+
 def refuse_two_roles(named: Iterable[tuple[str, str | None]]) -> None:
     """(role, column) pairs: a column is one thing."""
     seen: dict[str, str] = {}

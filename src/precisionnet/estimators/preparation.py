@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, check_random_state, get_tags
 from sklearn.utils.validation import validate_data
 
-from precisionnet.arguments import check_weights
+from precisionnet.arguments import check_weights, masked_as_missing
 from precisionnet.errors import InputError
 from precisionnet.estimators.checks import (
     MIN_ROWS,
@@ -341,6 +341,7 @@ def _checked(
     estimator: Any, X: Any, y: Any, task: TaskName, settings: Settings, *, reset: bool
 ) -> tuple[FloatArray, Any]:
     """Return the features as float64, and the labels; of a regression as float64, too."""
+    X, y = masked_as_missing(X), masked_as_missing(y)
     refuse_text_columns(X)
     refuse_complex(X, "X")
     refuse_complex(y, "y")
@@ -363,7 +364,9 @@ def _checked_weight(sample_weight: Any, X: FloatArray) -> FloatArray:
     if np.isscalar(sample_weight):
         weight = np.full(len(X), float(sample_weight))  # type: ignore[arg-type]
     else:
-        weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+        weight = check_array(
+            masked_as_missing(sample_weight), ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+        )
     if weight.ndim != 1:
         raise InputError(f"sample_weight must be 1D array or scalar, got shape {weight.shape}: one number per row.")
     check_consistent_length(X, weight)

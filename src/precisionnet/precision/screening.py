@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.compiled import compiled
 from precisionnet.errors import InputError, some
 from precisionnet.linalg import LARGEST
@@ -85,7 +86,7 @@ def _rows_in_memory(X: Any) -> FloatArray:
     if np.iscomplexobj(X):
         raise InputError(COMPLEX.format(name="X"))
     try:
-        rows = np.asanyarray(X)
+        rows = np.asanyarray(masked_as_missing(X))
         rows = rows if rows.dtype.kind in "biuf" else rows.astype(np.float64)
     except (TypeError, ValueError):
         raise InputError("X must be a table of numbers: one row per sample, one column per variable.") from None
