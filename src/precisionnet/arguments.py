@@ -74,7 +74,8 @@ def masked_as_missing(values: Any) -> Any:
     if not np.ma.getmaskarray(values).any():
         return values.data
     kind = values.dtype.kind
-    return values.astype(values.dtype if kind in "fc" else np.float64 if kind in "biu" else object).filled(np.nan)
+    filled: Any = values.astype(values.dtype if kind in "fc" else np.float64 if kind in "biu" else object)
+    return filled.filled(np.nan)
 
 
 def refuse_two_roles(named: Iterable[tuple[str, str | None]]) -> None:

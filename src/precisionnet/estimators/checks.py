@@ -160,11 +160,11 @@ def refuse_no_logarithm(y: FloatArray) -> None:
         )
 
 
-def refuse_empty_columns(empty: BoolArray, names: Sequence[str], rows: str) -> None:
+def refuse_empty_columns(empty: IndexArray, names: Sequence[str], rows: str) -> None:
     """Refuse columns without a single value in some rows: they have no median."""
-    if empty.any():
+    if len(empty):
         raise InputError(
-            f"Column {some([names[int(i)] for i in np.flatnonzero(empty)])} is missing (NaN) in all {rows}: there is "
+            f"Column {some([names[int(i)] for i in empty])} is missing (NaN) in all {rows}: there is "
             "no median to take its place; drop it."
         )
 

@@ -198,7 +198,9 @@ def prepare(
     shown_names = names_of(column_names, values.shape[1])
     middle = None
     if settings.missing != "error":
-        refuse_empty_columns(np.isnan(training.X).all(axis=0), shown_names, f"{len(training)} training rows")
+        refuse_empty_columns(
+            np.flatnonzero(np.isnan(training.X).all(axis=0)), shown_names, f"{len(training)} training rows"
+        )
         middle = medians(training.X, training.weight)
         training = training.filled(middle)
         validation = None if validation is None else validation.filled(middle)

@@ -96,9 +96,11 @@ def prepare_table(
     found = survey(source, min(SAMPLE_ROWS, window_rows), seed, settings.missing)
     middle = None
     if settings.missing != "error":
-        refuse_empty_columns(found.n_missing == found.n_rows, source.columns, f"{found.n_rows} training rows")
+        refuse_empty_columns(
+            np.flatnonzero(found.n_missing == found.n_rows), source.columns, f"{found.n_rows} training rows"
+        )
         drawn = f"{len(found.sample)} rows drawn at random from {found.n_rows}"
-        refuse_empty_columns(np.isnan(found.sample.X).all(axis=0), source.columns, drawn)
+        refuse_empty_columns(np.flatnonzero(np.isnan(found.sample.X).all(axis=0)), source.columns, drawn)
         middle = medians(found.sample.X, found.sample.weight)
         if found.n_missing.any():
             found = survey(source, len(found.sample), seed, settings.missing, middle)
