@@ -9,10 +9,6 @@ from typing import Any
 import numpy as np
 
 from precisionnet.errors import InputError, did_you_mean
-from precisionnet.types import FloatArray
-
-LEAST_WEIGHT, MOST_WEIGHT = 1e-30, 1e30
-"""Weights of rows whose sums and products stay finite in float32."""
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
@@ -51,20 +47,6 @@ def check_number(
     if np.isfinite(high):
         limits += f" and {'<=' if high_allowed else '<'} {high:g}"
     raise InputError(f"{name} must be a number {limits}, got {value!r}.")
-
-
-def check_weights(name: str, weight: FloatArray, first: int = 0) -> None:
-    """Refuse weights of rows that are so small or so large that sums over rows lose them; ``first`` is a row's number.
-
-    They are not scaled: a row of weight 2 counts twice.
-    """
-    wrong = (weight > 0) & ((weight < LEAST_WEIGHT) | (weight > MOST_WEIGHT))
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InputError(
-            f"{name} holds a weight of {weight[row]:.3g} in row {first + row + 1}: a weight is how often a row counts, "
-            f"0 or between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}; rescale the weights."
-        )
 
 
 def masked_as_missing(values: Any) -> Any:

@@ -253,7 +253,7 @@ def test_roles_are_checked_all_at_once(table):
     with pytest.raises(InputError, match="Weight 'who' holds no numbers"):
         open_rows([table], "y", "regression", columns=list("abc"), sample_weight="who")
     for weight in (1e-300, 1e300):
-        with pytest.raises(InputError, match=r"Column 'w' .* in row 6: .*rescale the weights"):
+        with pytest.raises(InputError, match=r"Column 'w' .* in row 6, .*rescale the weights"):
             read([table.assign(w=np.where(table.index == 5, weight, 1.0))], sample_weight="w")
     with pytest.raises(InputError, match="whose row 3 is"):
         read([table.assign(who=table["who"].where(table.index != 2))], groups="who")

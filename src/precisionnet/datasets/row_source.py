@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from precisionnet.arguments import check_weights, refuse_two_roles
+from precisionnet.arguments import refuse_two_roles
 from precisionnet.datasets.batches import as_floats, is_number
 from precisionnet.datasets.row_pieces import Pieces, cut, find_pieces, frame_kind
 from precisionnet.datasets.table_files import check_names
@@ -27,6 +27,8 @@ BLOCK_ROWS, BLOCK_NUMBERS = 8192, 2**22
 """Rows, and numbers, of a block at most."""
 PARTITION = 2**40
 """Numbers of rows in one Dask partition start at a multiple of this."""
+LEAST_WEIGHT, MOST_WEIGHT = 1e-30, 1e30
+"""Weights whose sums and products with errors stay finite in single precision, in which windows are learned."""
 JOINED = 4
 """Results of Dask partitions that are joined in one task."""
 
@@ -204,7 +206,13 @@ class RowSource:
             raise InputError(
                 f"Column {shown(self.sample_weight)} has no weight of 0 or more in row {row + 1}: correct it."
             )
-        check_weights(f"Column {shown(self.sample_weight)}", weight, first)
+        extreme = (weight > 0) & ((weight < LEAST_WEIGHT) | (weight > MOST_WEIGHT))
+        if extreme.any():
+            raise InputError(
+                f"Column {shown(self.sample_weight)} holds a weight of {weight[extreme][0]:.3g} in row "
+                f"{first + int(extreme.argmax()) + 1}, and a table read piece by piece takes 0 and weights between "
+                f"{LEAST_WEIGHT:g} and {MOST_WEIGHT:g}: rescale the weights."
+            )
         absent = absent & (weight > 0)
         if absent.any():
             raise InputError(

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, check_random_state, get_tags
 from sklearn.utils.validation import validate_data
 
-from precisionnet.arguments import check_weights, masked_as_missing
+from precisionnet.arguments import masked_as_missing
 from precisionnet.errors import InputError
 from precisionnet.estimators.checks import (
     MIN_ROWS,
@@ -376,7 +376,6 @@ def _checked_weight(sample_weight: Any, X: FloatArray) -> FloatArray:
         raise InputError("Sample weights must contain at least one non-zero number: sample_weight is zero everywhere.")
     if (weight < 0).any():
         raise InputError("Negative values in data passed to `sample_weight`: a row counts 0 times or more.")
-    check_weights("sample_weight", weight)
     return weight
 
 
