@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from precisionnet.cli.fit import next_step
 from precisionnet.datasets import Dataset
 from precisionnet.evaluation import measure
 from precisionnet.kinds import EVERY
+from precisionnet.report import fit_verdict
 from precisionnet.report.fit_errors import fit_errors
 from precisionnet.report.methods_text import KINDS, SOLVED, paper_text
 from precisionnet.versions import versions
@@ -77,6 +79,13 @@ def test_a_name_with_the_marks_of_citations_is_spelled_out(small):
     text = paper_text(replace(small, target="\0pnn\0 a\0b"), None, versions())
     assert r"We predicted \x00pnn\x00 a\x00b from" in text.methods
     assert len(text.works) == len(paper_text(small, None, versions()).works)
+
+
+@pytest.mark.parametrize(("gain", "said"), [(-1.0, "100 % more"), (-40.0, "4,000 % more"), (0.0712, "7.1 % less")])
+def test_how_much_better_is_written_without_an_exponent(gain, said):
+    of_ridge = {"ridge": SimpleNamespace(value=1.0)}
+    result = SimpleNamespace(task="regression", gains={"ridge": SimpleNamespace(value=gain)}, headline=of_ridge)
+    assert fit_verdict._margin(result, "ridge") == f"{said} error than ridge regression"
 
 
 def test_every_kind_has_words():

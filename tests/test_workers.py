@@ -23,6 +23,7 @@ from precisionnet.datasets import Dataset
 from precisionnet.errors import InputError
 from precisionnet.evaluation import measure, people_folds
 from precisionnet.evidence import compare_graphs
+from precisionnet.precision import graphical_lasso_from_rows
 from precisionnet.workers import WorkerLostError, as_they_come, count_for, in_workers, on_scheduler
 from tests.calls import deadly, noted, place
 from tests.runner.cheap import wait_for_children, wait_until_gone
@@ -269,23 +270,62 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
-def test_a_scheduler_that_vanishes_is_one_sentence(tmp_path, capfd):
+@pytest.fixture
+def scheduler(tmp_path):
+    """A scheduler with one worker, in processes that may be killed."""
     pytest.importorskip("distributed")
     script = tmp_path / "scheduler.py"
     script.write_text(SCHEDULER)
     running = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        address = running.stdout.readline().strip()
-        said = pytest.raises(WorkerLostError, match="The scheduler at .* went away: run again when it is back")
-        with said, on_scheduler(address):
-            threading.Timer(1.0, os.killpg, (running.pid, signal.SIGKILL)).start()
-            in_workers(time.sleep, [(60.0,)], None)
+        yield SimpleNamespace(address=running.stdout.readline().strip(), pid=running.pid)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(running.pid, signal.SIGKILL)
         running.wait()
+
+
+GONE = "The scheduler at .* went away: run again when it is back"
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_vanishes_is_one_sentence(scheduler, capfd):
+    said = pytest.raises(WorkerLostError, match=GONE)
+    with said, on_scheduler(scheduler.address):
+        threading.Timer(1.0, os.killpg, (scheduler.pid, signal.SIGKILL)).start()
+        in_workers(time.sleep, [(60.0,)], None)
     assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_scheduler_that_vanishes_between_two_calls_is_one_sentence(scheduler, monkeypatch, noticed):
+    monkeypatch.setattr(workers, "TIMEOUT", 1.0)
+    said = pytest.raises(WorkerLostError, match=GONE)
+    with said, on_scheduler(scheduler.address):
+        assert in_workers(abs, [(-1,)], None) == [1]
+        client = workers._CLUSTER.get().client
+        os.killpg(scheduler.pid, signal.SIGKILL)
+        deadline = time.monotonic() + 30
+        while noticed and client.status != "closed" and time.monotonic() < deadline:
+            time.sleep(0.05)
+        in_workers(abs, [(-1,)], None)
+
+
+@pytest.mark.slow
+def test_a_dask_table_whose_scheduler_vanished_is_one_sentence(scheduler):
+    distributed, dask = pytest.importorskip("distributed"), pytest.importorskip("dask.dataframe")
+    table = dask.from_pandas(pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3))), npartitions=2)
+    with distributed.Client(scheduler.address, timeout=1.0):
+        os.killpg(scheduler.pid, signal.SIGKILL)
+        with pytest.raises(WorkerLostError, match="The scheduler .* went away: run again when it is back"):
+            graphical_lasso_from_rows(table, 0.3)
+
+
+@pytest.mark.slow
+def test_an_error_of_the_system_in_a_call_is_raised_as_it_is(scheduler):
+    with on_scheduler(scheduler.address), pytest.raises(FileNotFoundError):
+        in_workers(open, [("/nowhere/at/all",)], None)
 
 
 def allow_no_failure(dask_scheduler) -> None:

@@ -49,6 +49,17 @@ def check_number(
     raise InputError(f"{name} must be a number {limits}, got {value!r}.")
 
 
+def masked_as_missing(values: Any) -> Any:
+    """Return a masked array with NaN where it is masked, as NumPy would drop the mask; anything else as it is."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if not np.ma.getmaskarray(values).any():
+        return values.data
+    kind = values.dtype.kind
+    filled: Any = values.astype(values.dtype if kind in "fc" else np.float64 if kind in "biu" else object)
+    return filled.filled(np.nan)
+
+
 def refuse_two_roles(named: Iterable[tuple[str, str | None]]) -> None:
     """(role, column) pairs: a column is one thing."""
     seen: dict[str, str] = {}

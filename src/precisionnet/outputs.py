@@ -18,7 +18,7 @@ import stat
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -154,6 +154,25 @@ def refuse_foreign(folder: str | Path, is_ours: Callable[[Path], bool], target: 
             f"Cannot write to {name!r}: the folder holds files that are not an earlier output; "
             "name a new or empty folder."
         )
+
+
+def refuse_inputs(target: str | Path, inputs: Iterable[str | Path]) -> None:
+    """Refuse a file that is one of the inputs, or lies in a folder that is one.
+
+    Parameters
+    ----------
+    target : str or Path
+        Where an output is to go; it need not be there.
+    inputs : iterable of str or Path
+        Files and folders that are read.
+    """
+    try:
+        place = Path(target).resolve()
+        read = next((one for one in inputs if Path(one).resolve() in (place, *place.parents)), None)
+    except (OSError, RuntimeError, ValueError):  # no such place: whoever writes there says so
+        return
+    if read is not None:
+        raise OutputError(f"Cannot write to {str(target)!r}: {str(read)!r} is read; choose another place.")
 
 
 def names_in(folder: Path) -> set[str]:

@@ -32,7 +32,7 @@ from uuid import uuid4
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from joblib.parallel import LokyBackend, get_active_backend
 
-from precisionnet.errors import InputError, PrecisionNetError, PrecisionNetWarning
+from precisionnet.errors import InputError, PrecisionNetError, PrecisionNetWarning, shortened
 from precisionnet.threads import limited_threads
 
 TIMEOUT = 5.0
@@ -41,6 +41,9 @@ AT_ONCE = 4
 """Calls per worker that are handed out together where results cannot be had as they come."""
 LOOK_EVERY = 0.25
 """Seconds between two checks of a worker process whether its parent is still alive."""
+OF_TABLE = "The scheduler of the Dask table"
+UNREADABLE = KeyError, ValueError, OSError
+"""Errors of a Dask partition whose file is damaged or has other columns than the first one."""
 
 Returned = TypeVar("Returned")
 Call = tuple[Any, ...]
@@ -84,28 +87,40 @@ class Cluster:
         distributed = _distributed()
         names = names or [f"call {place + 1}" for place in range(len(calls))]
         run = f"precisionnet-{uuid4().hex}"
-        # What is shared travels once, as the result of a task of its own: unlike scattered data, a task is done again
-        # when the worker that held its result is lost.
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-            held = self.client.submit(_itself, shared, key=f"{run}-what all calls share")
-            places = {
-                self.client.submit(_alone, function, held, call, key=f"{run}-{name}", priority=-place): place
-                for place, (name, call) in enumerate(zip(names, calls, strict=True))
-            }
+        places: dict[Any, int] = {}
         try:
-            for future in distributed.as_completed(list(places), loop=self.client.loop):
-                yield places[future], future.result()
-                future.release()
+            with _still_there(self.client, f"The scheduler at {self.address}"):
+                # What is shared travels once, as the result of a task of its own: unlike scattered data, a task is
+                # done again when the worker that held its result is lost.
+                with warnings.catch_warnings():
+                    warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+                    held = self.client.submit(_itself, shared, key=f"{run}-what all calls share")
+                    for place, (name, call) in enumerate(zip(names, calls, strict=True)):
+                        key = f"{run}-{name}"
+                        places[self.client.submit(_alone, function, held, call, key=key, priority=-place)] = place
+                for future in distributed.as_completed(list(places), loop=self.client.loop):
+                    yield places[future], future.result()
+                    future.release()
         except distributed.KilledWorker as error:
             # Either this call ended them, or one that waited or ran beside it: the scheduler cannot tell.
             what = f"Every worker that was given {str(error.task).removeprefix(f'{run}-')} ended"
             raise WorkerLostError(what, "run again with more memory for each") from error
-        except (CancelledError, distributed.comm.CommClosedError) as error:
-            raise WorkerLostError(f"The scheduler at {self.address} went away", "run again when it is back") from error
         finally:
-            with suppress(Exception):  # the scheduler may be gone
+            with suppress(Exception):  # the scheduler may be gone, and nothing sent
                 self.client.cancel([held, *places])
+
+
+@contextmanager
+def _still_there(client: Any, scheduler: str) -> Iterator[None]:
+    """Turn whatever a client raises inside the block because its scheduler has gone into one sentence."""
+    distributed = _distributed()
+    lost = CancelledError, distributed.comm.CommClosedError, distributed.client.ClosedClientError
+    try:
+        yield
+    except (*lost, OSError) as error:
+        if not isinstance(error, lost) and client.status == "running":  # the error of a task
+            raise
+        raise WorkerLostError(f"{scheduler} went away", "run again when it is back") from error
 
 
 _CLUSTER: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
@@ -126,8 +141,9 @@ def connected(address: str) -> Iterator[Cluster]:
             f"No dask scheduler answers at {address!r}: check the address, such as tcp://host:8786, and that it runs."
         ) from error
     with client, _quiet("distributed.client"):  # it prints a traceback where the scheduler goes away
-        _refuse_foreign_workers(client, address)
-        workers = sum(client.nthreads().values())
+        with _still_there(client, f"The scheduler at {address}"):
+            _refuse_foreign_workers(client, address)
+            workers = sum(client.nthreads().values())
         if not workers:
             warnings.warn(
                 f"The scheduler at {address} has no workers yet: start some, and the run goes on by itself.",
@@ -214,11 +230,34 @@ def dask_client() -> Any:
     client: Any = getattr(get, "__self__", None)
     if client is None or not hasattr(client, "scheduler_info"):
         return None
-    _refuse_foreign_workers(client, client.scheduler.address)
+    with _still_there(client, OF_TABLE):
+        _refuse_foreign_workers(client, client.scheduler.address)
     return client
 
 
-def result_of(delayed_object: Any, client: Any) -> Any:
+def kept_there(delayed_objects: list[Any], client: Any) -> list[Any]:
+    """Compute Dask objects and keep them in the memory of a cluster's workers.
+
+    Parameters
+    ----------
+    delayed_objects : list of dask.delayed.Delayed
+        What is wanted several times.
+    client : distributed.Client or None
+        As ``dask_client`` returns it; None returns the objects as they are.
+
+    Returns
+    -------
+    list of dask.delayed.Delayed
+        The same objects, computed once.
+    """
+    if client is None:
+        return delayed_objects
+    with _still_there(client, OF_TABLE):
+        kept: list[Any] = client.persist(delayed_objects)
+    return kept
+
+
+def result_of(delayed_object: Any, client: Any, parts: Sequence[Any] = ()) -> Any:
     """Compute a Dask object: on the cluster of a client, or with None on Dask's own scheduler.
 
     Parameters
@@ -227,22 +266,48 @@ def result_of(delayed_object: Any, client: Any) -> Any:
         What is wanted.
     client : distributed.Client or None
         As ``dask_client`` returns it.
+    parts : sequence of dask.delayed.Delayed, default=()
+        All partitions of the table that it is made of. Where one cannot be read, the error says which: they are read
+        once more, one after the other, as Dask does not tell whose task failed.
 
     Returns
     -------
     object
         Its value.
     """
+    try:
+        return _computed(delayed_object, client)
+    except PrecisionNetError:
+        raise
+    except UNREADABLE:
+        for number, part in enumerate(parts, 1):
+            _refuse_unreadable(part, number, client)
+        raise
+
+
+def _computed(delayed_object: Any, client: Any) -> Any:
     if client is None:
         return delayed_object.compute()
     distributed = _distributed()
     try:
-        return client.compute(delayed_object).result()
+        with _still_there(client, OF_TABLE):
+            return client.compute(delayed_object).result()
     except distributed.KilledWorker as error:
         what = "Every worker that was given one partition of the table ended"
         raise WorkerLostError(what, "run again with smaller partitions or more memory for each") from error
-    except (CancelledError, distributed.comm.CommClosedError) as error:
-        raise WorkerLostError("The scheduler of the Dask table went away", "run again when it is back") from error
+
+
+def _refuse_unreadable(part: Any, number: int, client: Any) -> None:
+    try:
+        _computed(importlib.import_module("dask").delayed(len)(part), client)
+    except PrecisionNetError:
+        raise
+    except UNREADABLE as error:
+        detail = shortened(" ".join(str(error).split()), 160)
+        raise InputError(
+            f"Partition {number} of the Dask table cannot be read ({detail}): check that its source is whole, and "
+            "bring all partitions to the same columns and types."
+        ) from error
 
 
 def count_for(n_jobs: int | None) -> int:

@@ -45,6 +45,25 @@ def test_the_same_rows_are_predicted_without_a_word(fitted, frame, tmp_path):
     assert (done.code, done.err) == (0, "")
 
 
+def test_nothing_is_written_over_a_table_that_is_read(fitted, precisionnet, model, frame, tmp_path):
+    frame[:30].to_csv(tmp_path / "known.csv", index=False)
+    for name in ("new.csv", "known.csv"):
+        (tmp_path / f"link-{name}").symlink_to(tmp_path / name)
+        for place in (tmp_path / name, tmp_path / f"link-{name}"):
+            done = fitted(frame, "--recalibrate", tmp_path / "known.csv", "-o", place)
+            assert done.code == 2
+            assert re.search(r"Cannot write to .* is read; choose another place", done.sentence)
+    assert list(pd.read_csv(tmp_path / "known.csv")) == list(frame)
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    frame.to_parquet(folder / "0.parquet")
+    for place in (folder / "0.parquet", folder / "below" / "new.csv"):
+        done = precisionnet("predict", model, folder, "-o", place)
+        assert (done.code, [path.name for path in folder.iterdir()]) == (2, ["0.parquet"])
+        assert "is read; choose another place" in done.sentence
+    assert list(pd.read_parquet(folder)) == list(frame)
+
+
 def test_another_unit_and_another_place_are_warned_of(fitted, frame, tmp_path):
     features = frame.drop(columns="age")
     centimetres = features.assign(**{name: features[name] / 10 for name in features if name != "who"})

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from precisionnet import inputs, load
+from precisionnet import PNNRegressor, inputs, load
 from precisionnet.cli import fit as fit_command
 from precisionnet.cli import fit_stream
 from precisionnet.datasets.row_source import open_rows
@@ -66,6 +66,50 @@ def test_a_folder_is_fitted_and_predicted_piece_by_piece(precisionnet, folder, r
         assert done.code == 2
         assert "has no rows" in done.sentence
         assert file.read_bytes() == before
+
+
+@pytest.fixture(scope="module")
+def gaps_model(rows, tmp_path_factory):
+    """A model that takes missing values."""
+    place = tmp_path_factory.mktemp("gaps")
+    X = rows[list("abcd")].mask(rows[list("abcd")] > 2.0)
+    PNNRegressor(n_members=2, max_epochs=1, missing="median", random_state=0).fit(X, rows["y"]).save(place)
+    return place
+
+
+@pytest.mark.parametrize("kind", ["folder", "csv"])
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        ({"b": np.nan}, "Values are missing in 2 of 500 rows: 'b' 2."),
+        ({"b": np.inf}, "Column 'b' holds infinity in row 312: correct it"),
+        ({"b": "high"}, "Column 'b' holds text, not numbers: 'high' in row 312; correct it"),
+        ({"who": None}, "has no id in column 'who' in row 312: fill it in"),
+    ],
+)
+def test_predictions_piece_by_piece_say_what_is_wrong_with_a_row(
+    precisionnet, gaps_model, rows, tmp_path, monkeypatch, kind, cells, said
+):
+    """Text, infinity and empty ids by the row's number in the whole table, as a table in memory does."""
+    ((name, cell),) = cells.items()
+    table = rows.astype({name: object})
+    table.loc[[311, 400], name] = cell
+    if cell == "high":
+        table[name] = table[name].where(table[name] == cell)
+    if kind == "csv":
+        source = tmp_path / "t.csv"
+        table.to_csv(source, index=False)
+        monkeypatch.setattr("precisionnet.cli.app.is_huge", lambda tables: True)
+    else:
+        source = tmp_path / "rows"
+        source.mkdir()
+        table = table.infer_objects()
+        table[:200].to_parquet(source / "0.parquet")
+        table[200:].to_parquet(source / "1.parquet")
+    done = precisionnet("predict", gaps_model, source, "--id", "who", "-o", tmp_path / "said.csv")
+    assert said in done.sentence
+    assert done.code == (0 if cell is np.nan else 2)
+    assert source.name in done.sentence or done.code == 0
 
 
 @pytest.mark.parametrize("window_rows", [100, 1000])

@@ -142,6 +142,18 @@ def test_a_partition_that_is_otherwise_is_refused_by_name(table, second, said):
         read(source)
 
 
+def test_a_partition_that_cannot_be_read_is_refused_by_name(table, tmp_path):
+    dask = pytest.importorskip("dask.dataframe")
+    folder = folder_of(table, tmp_path / "folder")
+    table.drop(columns="b").to_parquet(folder / "9.parquet")
+    source = open_rows(dask.read_parquet(folder), "y", "regression", columns=list("abc"))
+    said = r"^Partition 4 of .*'b'.*bring all partitions to the same"
+    with pytest.raises(InputError, match=said):
+        list(source.blocks())
+    with pytest.raises(InputError, match=said):
+        source.over_parts(lambda source, blocks: sum(map(len, blocks)), lambda *parts: sum(parts))
+
+
 def test_empty_sources_are_refused(table, tmp_path):
     with pytest.raises(InputError, match="empty"):
         read([])
@@ -162,6 +174,39 @@ def test_a_schema_that_changes_midway_is_refused_before_rows_are_read(table, tmp
         open_rows(folder, "y", "regression", columns=list("abc"))
     table[:50].astype({"b": np.float32, "a": int}).to_parquet(folder / "9.parquet")
     assert sum(map(len, read(folder))) == 750
+
+
+def test_an_index_that_only_the_first_file_has_is_no_column(table, tmp_path):
+    (tmp_path / "F").mkdir()
+    table[table["a"] > 0].to_parquet(tmp_path / "F" / "0.parquet")
+    table.to_parquet(tmp_path / "F" / "1.parquet")
+    assert sum(map(len, read(tmp_path / "F"))) == 700 + (table["a"] > 0).sum()
+
+
+@pytest.mark.parametrize("empty", [0, 1, 2])
+def test_a_file_may_have_nothing_in_a_column(table, tmp_path, empty):
+    folder = folder_of(table, tmp_path / "folder")
+    part = pd.read_parquet(folder / f"{empty}.parquet")
+    part.assign(b=None).to_parquet(folder / f"{empty}.parquet")
+    found = np.concatenate([block.X[:, 1] for block in read(folder)])
+    assert np.isnan(found).sum() == len(part)
+    part.assign(who=None).to_parquet(folder / f"{empty}.parquet")
+    with pytest.raises(InputError, match=f"does not say whose row {part.index[0] + 1} is"):
+        read(folder, groups="who")
+    part.assign(b=None).to_parquet(folder / f"{empty}.parquet")
+    table.assign(b="high").to_parquet(folder / "9.parquet")
+    with pytest.raises(InputError, match=r"'b' is double at first and .*string in .*9\.parquet"):
+        read(folder)
+
+
+def test_names_that_are_numbers_are_text(table):
+    numbered = table[["a", "b", "y"]].set_axis([0, 1, 2], axis=1)
+    sources = [numbered, [numbered[:300], numbered[300:]]]
+    sources.append(pytest.importorskip("dask.dataframe").from_pandas(numbered, npartitions=2))
+    for source in sources:
+        rows = open_rows(source, "2", "regression")
+        assert rows.columns == ("0", "1")
+        np.testing.assert_array_equal(np.concatenate([block.X for block in rows.blocks()]), table[["a", "b"]])
 
 
 def test_a_column_that_only_later_files_have_is_not_lost_in_silence(table, tmp_path):
@@ -202,6 +247,14 @@ def test_roles_are_checked_all_at_once(table):
         open_rows([table], "y", "regression", columns=["a"])
     with pytest.raises(InputError, match="weight of 0 or more in row 1"):
         read([table.assign(w=-1.0)], sample_weight="w")
+    for roles in ({"groups": "y"}, {"groups": "times", "sample_weight": "times"}):
+        with pytest.raises(InputError, match=r"is named as .* and as .*one of them"):
+            read([table], **roles)
+    with pytest.raises(InputError, match="Weight 'who' holds no numbers"):
+        open_rows([table], "y", "regression", columns=list("abc"), sample_weight="who")
+    for weight in (1e-300, 1e300):
+        with pytest.raises(InputError, match=r"Column 'w' .* in row 6, .*rescale the weights"):
+            read([table.assign(w=np.where(table.index == 5, weight, 1.0))], sample_weight="w")
     with pytest.raises(InputError, match="whose row 3 is"):
         read([table.assign(who=table["who"].where(table.index != 2))], groups="who")
 

@@ -201,6 +201,23 @@ def test_gaps_get_the_samples_medians(table, tmp_path):
     assert np.isfinite(model.predict(holes[list("abcd")])).all()
 
 
+def test_columns_without_values_are_counted_in_all_rows(table):
+    model = PNNRegressor(**FEW, missing="median")
+    with pytest.raises(InputError, match="'b' is missing .* in all 900 training rows"):
+        model.fit_table([table.assign(b=np.nan)], "y", columns=list("abcd"), window_rows=64)
+    almost = table["b"].where(table.index == 1)
+    with pytest.raises(InputError, match="'b' is missing .* in all 64 rows drawn at random from 900"):
+        model.fit_table([table.assign(b=almost)], "y", columns=list("abcd"), window_rows=64)
+
+
+def test_rows_have_weight_where_a_weight_is_named(table):
+    model, weighted = PNNRegressor(**FEW), table.assign(w=0.0)
+    with pytest.raises(InputError, match="has no rows: pass one that has"):
+        model.fit_table([table[:0]], "y", columns=list("abcd"))
+    with pytest.raises(InputError, match="has no rows with weight: pass one that has"):
+        model.fit_table([weighted], "y", columns=list("abcd"), sample_weight="w")
+
+
 def test_classes(table, tmp_path):
     labelled = table.assign(kind=np.where(table["y"] > 1, "high", np.where(table["y"] < -1, "low", "middle")))
     model = PNNClassifier(**FEW).fit_table([labelled], "kind", columns=list("abcd"), window_rows=200)

@@ -13,7 +13,7 @@ import torch
 from scipy import sparse
 
 from precisionnet import GraphicalLasso, PNNClassifier, PNNRegressor, load, sparsity_curve, stability_curve
-from precisionnet.errors import InputError, PrecisionNetError
+from precisionnet.errors import InputError, PrecisionNetError, PrecisionNetWarning
 from precisionnet.estimators import forecast as forecast_module
 from precisionnet.estimators import preparation
 from precisionnet.estimators.explanation import AROUND, task_effects
@@ -124,6 +124,22 @@ def test_weights_stand_for_repeated_rows_and_constants_have_no_edge():
     np.testing.assert_allclose(once.theta.toarray(), repeated.theta.toarray(), atol=1e-5)
     assert once.theta[[5]].nnz == 1
     assert np.isfinite(once.neg_log_det)
+
+
+@pytest.mark.parametrize("parameters", [{"l1_scale": 0.0}, {"l1_penalty": 0.0}])
+def test_without_a_penalty_the_remedy_is_a_parameter_of_the_fit(parameters):
+    with pytest.raises(InputError, match=r"set l1_scale, or l1_penalty, above 0, or set support='dense'"):
+        make(n_members=2, **parameters).fit(*table())
+
+
+@pytest.mark.parametrize("predict_on", ["sparse", "task"])
+def test_columns_that_never_vary_start_on_the_diagonal(predict_on):
+    X, y = table()
+    with pytest.warns(PrecisionNetWarning, match="is constant"):
+        model = make(n_members=2, predict_on=predict_on).fit(np.ones_like(X), y)
+    np.testing.assert_array_equal(model.precision_.toarray(), np.eye(N))
+    found = start(np.ones_like(X))[1]
+    assert (found.trace, found.neg_log_det, found.l1) == (N, 0.0, 0.0)
 
 
 def test_revision_brings_in_the_strongest_pairs_and_keeps_values():

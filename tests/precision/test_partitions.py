@@ -107,7 +107,9 @@ def test_only_the_columns_of_a_component_for_sparse_factors_come_here(rng, monke
 def test_columns_without_room_here_are_refused_with_a_penalty(rng, monkeypatch):
     monkeypatch.setattr(rows_module, "largest_dense", lambda memory, n_rows: 20)
     X = chain(rng, 900)
-    with pytest.raises(InputError, match="its own rows take .* GB where they are solved: raise l1_penalty to"):
+    with pytest.raises(
+        InputError, match=r"its own rows take \S+ GB where they are solved, more than 0.004 GB: raise l1"
+    ):
         graphical_lasso_from_rows(in_partitions(X, (0, 100, 300)), 0.2, max_memory=4e6)
 
 
@@ -118,8 +120,8 @@ def test_the_caller_gets_sums_and_never_the_rows(partitioned, rng, monkeypatch):
     largest = []
     original = partitions.result_of
 
-    def weighed(task, client):
-        result = original(task, client)
+    def weighed(task, *given):
+        result = original(task, *given)
         largest.append(max(np.size(part) for part in result))
         return result
 
@@ -169,6 +171,25 @@ def test_partitions_are_joined_by_the_names_of_their_columns(rng):
     for part, said in ((X.rename(columns={"c": "C"}), "no column 'c'"), (X.assign(z=1.0), "a new column 'z'")):
         with pytest.raises(InputError, match=f"partition of X has {said}: bring all partitions to the same"):
             graphical_lasso_from_rows(in_parts(X, part), 0.2)
+
+
+def test_a_partition_that_cannot_be_read_is_named(rng, tmp_path):
+    X = pd.DataFrame(chain(rng, 5), columns=list("abcde"))
+    X.to_parquet(tmp_path / "0.parquet")
+    X.drop(columns="b").to_parquet(tmp_path / "1.parquet")
+    announced = dataframe.from_pandas(X, npartitions=3).map_partitions(
+        lambda part: part.drop(columns="b") if part.index[0] else part, meta=X.iloc[:0]
+    )
+    for given in (dataframe.read_parquet(tmp_path), announced):
+        with pytest.raises(InputError, match=r"^Partition 2 of .*'b'.*bring all partitions to the same") as error:
+            graphical_lasso_from_rows(given, 0.2)
+        assert "\n" not in str(error.value)
+
+
+def test_an_error_that_is_not_of_a_partition_is_raised_as_it_is(rng, monkeypatch):
+    monkeypatch.setattr(partitions, "moments_of", lambda rows: {}["a mistake"])
+    with pytest.raises(KeyError, match="a mistake"):
+        graphical_lasso_from_rows(in_partitions(chain(rng, 5), (0, 100, 300)), 0.2)
 
 
 def noted_part(diary: str, seed: int) -> pd.DataFrame:
@@ -226,11 +247,11 @@ def test_a_worker_killed_between_passes_changes_nothing(cluster, drawn, monkeypa
     given, X, there = drawn
     original, passes = partitions.result_of, []
 
-    def deadly(task, client):
+    def deadly(task, *given):
         passes.append(task)
         if len(passes) == 2:
             os.kill(next(iter(cluster.workers.values())).process.pid, signal.SIGKILL)
-        return original(task, client)
+        return original(task, *given)
 
     monkeypatch.setattr(partitions, "result_of", deadly)
     with distributed.Client(cluster.scheduler_address):

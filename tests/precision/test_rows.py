@@ -147,6 +147,31 @@ def test_workers_do_not_change_a_bit(rng, monkeypatch):
     assert (alone.gap, alone.objective, alone.status) == (shared.gap, shared.objective, shared.status)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [1e-60, 1e20, 1e49])
+def test_columns_in_small_and_large_units_are_solved(scale, rng):
+    """Also where covariances are beyond single precision."""
+    X = chain(rng, 8)
+    result, usual = (graphical_lasso_from_rows(unit * X, 0.3 * unit**2, tol=1e-10) for unit in (scale, 1.0))
+    assert result.converged
+    np.testing.assert_array_equal(result.precision.indices, usual.precision.indices)
+    np.testing.assert_allclose(result.precision.data * scale**2, usual.precision.data, rtol=1e-3)
+
+
+def test_a_penalty_for_columns_in_large_units_is_a_number(rng):
+    X = 1e25 * rng.normal(size=(60, 900))
+    with pytest.raises(InputError, match="raise l1_penalty") as error:
+        graphical_lasso_from_rows(X, 1e48, max_memory=4e6)
+    assert graphical_lasso_from_rows(X, named_penalty(error), max_memory=4e6).converged
+
+
+def test_rows_without_room_for_sparse_factors_are_refused_with_what_they_need(rng, monkeypatch):
+    monkeypatch.setattr(rows_module, "largest_dense", lambda memory, n_rows: 20)
+    with pytest.raises(InputError, match="solver needs .* GB for it, more than 0.004 GB: raise l1_penalty") as error:
+        graphical_lasso_from_rows(chain(rng, 900), 0.3, max_memory=4e6)
+    assert float(re.search("solver needs (.*) GB for it", str(error.value))[1]) > 0.004
+
+
 def test_types_and_orders_of_a_table_give_the_same_answer(rng, tmp_path):
     X = blocks(rng, (10, 5, 1)).astype(np.float32)
     np.save(tmp_path / "rows.npy", X)
@@ -272,13 +297,16 @@ NORMAL = np.random.default_rng(0).normal(size=(20, 4))
         ([["a", "b"], ["c", "d"]], {}, "table of numbers"),
         (NORMAL * 1j, {}, "complex"),
         (NORMAL * 1e-160, {}, "rescale"),
+        (NORMAL * 1e80, {}, "variance beyond .* column.*rescale"),
         (NORMAL, {"l1_penalty": 0.0}, "l1_penalty=0.*graphical_lasso"),
         (NORMAL, {"l1_penalty": -1.0}, "l1_penalty.*> 0"),
         (NORMAL, {"l1_penalty": np.nan}, "l1_penalty"),
+        (NORMAL, {"l1_penalty": True}, "l1_penalty must be a finite number"),
         (NORMAL, {"l1_penalty": "a"}, "l1_penalty"),
         (NORMAL, {"l1_penalty": np.ones((4, 4))}, "one number.*matrix"),
         (NORMAL, {"tol": 0.0}, "tol"),
         (NORMAL, {"max_memory": -1}, "max_memory"),
+        (NORMAL, {"max_memory": True}, "max_memory must be a number"),
         (NORMAL, {"max_memory": 8}, "max_memory=8 bytes"),
         (NORMAL, {"n_jobs": 0}, "n_jobs must be"),
         (NORMAL, {"n_jobs": "two"}, "n_jobs must be"),

@@ -177,6 +177,8 @@ def test_stopping_early_says_so():
         ({"emp_cov": np.array([[1.0, np.nan], [np.nan, 1.0]])}, "NaN"),
         ({"l1_penalty": -1.0}, "l1_penalty"),
         ({"l1_penalty": np.nan}, "l1_penalty"),
+        ({"l1_penalty": True}, "l1_penalty must be a finite number"),
+        ({"ridge": True}, "ridge must be a finite number"),
         ({"coupling": 1.0}, "needs an anchor"),
         ({"coupling": 1.0, "anchor": np.eye(3)}, "anchor has shape"),
         ({"spectral_bound": 0.0}, "spectral_bound"),

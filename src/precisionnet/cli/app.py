@@ -50,6 +50,7 @@ from precisionnet.inputs import (
     refuse_missing_tables,
 )
 from precisionnet.interrupts import heed_ctrl_c_once
+from precisionnet.outputs import refuse_inputs
 
 app = Commands(
     add_completion=False,
@@ -206,6 +207,9 @@ def predict(
     check_page(page)
     folder = is_parquet_folder(tables)
     refuse_missing_tables([*([] if folder else tables), *(recalibrate or [])])
+    for file in (output, page):
+        if file is not None:
+            refuse_inputs(file, [*tables, *(recalibrate or [])])
     check_model(model)
     from precisionnet.cli.predict import PredictRequest, run_predict
 

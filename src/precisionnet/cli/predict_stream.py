@@ -23,6 +23,7 @@ from precisionnet.cli.predict import (
     refuse_for_classes,
 )
 from precisionnet.datasets import Dataset, refuse_bad_numbers
+from precisionnet.datasets.roles import gaps_note
 from precisionnet.datasets.row_pieces import find_pieces
 from precisionnet.datasets.table_files import find
 from precisionnet.errors import InputError, did_you_mean, refuse_all, shown, some
@@ -55,14 +56,19 @@ def run_predict_stream(asked: PredictRequest) -> None:
     for sentence in warned:
         console.warn(sentence)
     n_rows, sample = 0, _Sample()
+    n_missing, n_incomplete = pd.Series(0, index=list(model.fitted.blocks.names)), 0
     with _appender(asked.output) as append:
         for X in _pieces(model, asked):
             frame = predictions(model, Dataset(X), asked.interval, correction)
             append(frame)
             sample.add(X, n_rows)
             n_rows += len(X)
+            n_missing += X.isna().sum()
+            n_incomplete += int(X.isna().any(axis=1).sum())
         if not n_rows:  # said here, so that an earlier file stays
             raise InputError(f"Table {asked.tables[0]!r} has no rows: pass one that has.")
+    for sentence in gaps_note(n_missing, n_incomplete, n_rows):
+        console.note(sentence)
     shift = compare_rows(model, sample.rows)
     if shift.shifted:
         said = "" if n_rows <= COMPARED else f"Of {COMPARED:,} rows drawn at random: "
@@ -96,16 +102,41 @@ def _pieces(model: Any, asked: PredictRequest) -> Iterator[pd.DataFrame]:
         if not len(frame):
             continue
         X = pd.DataFrame({name: frame[found[name]].to_numpy() for name in names})
-        rows: Any = pd.RangeIndex(first, first + len(X), name="row")
-        X.index = rows if asked.id_column is None else pd.Index(frame[found[asked.id_column]], name=asked.id_column)
-        first += len(X)
+        numbers, missing = X.drop(columns=labels), "error" if model.medians_ is None else "median"
         try:
-            refuse_bad_numbers(
-                X.drop(columns=labels), missing="error" if model.medians_ is None else "median", droppable=False
-            )
+            _refuse_text(numbers, first)
+            refuse_bad_numbers(numbers, missing=missing, droppable=False, first=first + 1)
         except InputError as error:
-            raise InputError(f"{where}, from row {first - len(X) + 1} on: {error}") from error
+            raise InputError(f"{where}: {error}") from error
+        if asked.id_column is None:
+            X.index = pd.RangeIndex(first, first + len(X), name="row")
+        else:
+            X.index = pd.Index(frame[found[asked.id_column]], name=asked.id_column)
+            _refuse_no_id(X.index, where, first)
+        first += len(X)
         yield X
+
+
+def _refuse_no_id(ids: pd.Index[Any], where: str, first: int) -> None:
+    """Name the first row without an id, of rows that come after ``first`` others."""
+    empty = ids.isna() | (ids == "")
+    if empty.any():
+        raise InputError(
+            f"{where} has no id in column {shown(ids.name)} in row {first + int(empty.argmax()) + 1}: fill it in or "
+            "remove such rows."
+        )
+
+
+def _refuse_text(X: pd.DataFrame, first: int) -> None:
+    """Name the first cell with text, of rows that come after ``first`` others."""
+    for name, column in X.items():
+        if not pd.api.types.is_numeric_dtype(column.dtype) and column.notna().any():
+            other = column.notna() & pd.to_numeric(column, errors="coerce").isna()
+            row = int((other if other.any() else column.notna()).argmax())
+            raise InputError(
+                f"Column {shown(name)} holds text, not numbers: {shown(column.iloc[row])} in row {first + row + 1}; "
+                "correct it."
+            )
 
 
 class _Sample:

@@ -236,16 +236,20 @@ def _at_most(n: int, notes: list[str]) -> list[str]:
     )
 
 
+def gaps_note(counts: pd.Series[Any], n_incomplete: int, n_rows: int) -> list[str]:
+    """Say how many values each column misses, the worst first, and how many rows miss any; nothing if none does."""
+    counts = counts[counts > 0].sort_values(ascending=False, kind="stable")
+    if not len(counts):
+        return []
+    listed = ", ".join(f"{shown(name)} {count}" for name, count in counts.iloc[:3].items())
+    more = f" and {len(counts) - 3} columns more" if len(counts) > 3 else ""
+    return [f"Values are missing in {n_incomplete} of {n_rows} rows: {listed}{more}."]
+
+
 def _missing_note(X: pd.DataFrame, y: pd.Series[Any] | None) -> list[str]:
     """Missing values by column, the worst first."""
-    counts = X.isna().sum()
-    counts = counts[counts > 0].sort_values(ascending=False, kind="stable")
-    notes = []
-    if len(counts):
-        listed = ", ".join(f"{shown(name)} {count}" for name, count in counts.iloc[:3].items())
-        more = f" and {len(counts) - 3} columns more" if len(counts) > 3 else ""
-        rows = int(X.isna().any(axis=1).sum())
-        notes.append(f"Values are missing in {rows} of {len(X)} rows: {listed}{more}.")
+    gaps = X.isna()
+    notes = gaps_note(gaps.sum(), int(gaps.any(axis=1).sum()), len(X))
     if y is not None and y.isna().any():
         notes.append(f"Target {shown(str(y.name))} is missing in {int(y.isna().sum())} of {len(y)} rows.")
     return notes

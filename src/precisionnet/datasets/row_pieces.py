@@ -152,8 +152,10 @@ def _of_dataset(dataset: Any, name: str) -> Pieces:
     schema = dataset.schema
     try:
         with _readable(name):
-            for fragment in dataset.get_fragments():
-                _refuse_other_schema(fragment, schema, name)
+            fragments = list(dataset.get_fragments())
+            schema = _with_types(schema, fragments)
+            for fragment in fragments:
+                _refuse_other_schema(fragment, _without_index(schema), name)
         filtered = False
     except InputError:
         raise
@@ -187,6 +189,15 @@ def _fragment_batches(fragment: Any, schema: pa.Schema, columns: list[str]) -> I
             yield batch.select(columns)
 
 
+def _with_types(schema: pa.Schema, fragments: list[Any]) -> pa.Schema:
+    """Give a column that is all null in the first file the type that it has in a later one."""
+    for number, field in enumerate(schema):
+        if pa.types.is_null(field.type):
+            later = [own.field(field.name) for one in fragments if field.name in (own := one.physical_schema).names]
+            schema = schema.set(number, next((one for one in later if not pa.types.is_null(one.type)), field))
+    return schema
+
+
 def _refuse_other_schema(fragment: Any, schema: pa.Schema, name: str) -> None:
     """Arrow would fill a column that a file has not with nulls, without a word."""
     own, path = fragment.physical_schema, getattr(fragment, "path", "")
@@ -202,8 +213,8 @@ def _refuse_other_schema(fragment: Any, schema: pa.Schema, name: str) -> None:
         found = own.field(field.name).type
         if is_number(found) != is_number(field.type) and not pa.types.is_null(found):
             raise InputError(
-                f"{name} changes midway: column {shown(field.name)} is {field.type} in the first file and {found} in "
-                f"{path!r}; bring all files to the same types."
+                f"{name} changes midway: column {shown(field.name)} is {field.type} at first and {found} in {path!r}; "
+                "bring all files to the same types."
             )
 
 
@@ -241,8 +252,9 @@ def cut(batch: Any, number: int) -> Iterator[Any]:
     if isinstance(batch, pa.Table):
         yield from batch.to_batches(max_chunksize=PARQUET_ROWS) or [pa.RecordBatch.from_pylist([], batch.schema)]
     elif isinstance(batch, pd.DataFrame):
+        named = batch.rename(columns=str)  # as in the schema; Arrow's names are text
         for begin in range(0, max(len(batch), 1), PARQUET_ROWS):
-            yield batch.iloc[begin : begin + PARQUET_ROWS]
+            yield named.iloc[begin : begin + PARQUET_ROWS]
     elif isinstance(batch, pa.RecordBatch):
         yield batch
     else:
@@ -263,7 +275,7 @@ def _of_dask(source: Any) -> Pieces:
     def read(columns: list[str]) -> Iterator[tuple[str, Any]]:
         client = dask_client()
         for number, part in enumerate(parts, 1):
-            for piece in cut(result_of(part, client), number):
+            for piece in cut(result_of(part, client, parts), number):
                 yield f"Partition {number} of the Dask DataFrame", piece
 
     return Pieces("The Dask DataFrame", schema_of(source._meta), read, exact=True, lazy_parts=parts)

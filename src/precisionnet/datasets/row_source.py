@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from precisionnet.arguments import refuse_two_roles
 from precisionnet.datasets.batches import as_floats, is_number
 from precisionnet.datasets.row_pieces import Pieces, cut, find_pieces, frame_kind
 from precisionnet.datasets.table_files import check_names
@@ -26,6 +27,8 @@ BLOCK_ROWS, BLOCK_NUMBERS = 8192, 2**22
 """Rows, and numbers, of a block at most."""
 PARTITION = 2**40
 """Numbers of rows in one Dask partition start at a multiple of this."""
+LEAST_WEIGHT, MOST_WEIGHT = 1e-30, 1e30
+"""Weights whose sums and products with errors stay finite in single precision, in which windows are learned."""
 JOINED = 4
 """Results of Dask partitions that are joined in one task."""
 
@@ -107,6 +110,11 @@ class RowSource:
     task: TaskName
 
     @property
+    def rows_are_called(self) -> str:
+        """What a sentence calls the rows that a fit learns from."""
+        return "rows" if self.sample_weight is None else "rows with weight"
+
+    @property
     def block_rows(self) -> int:
         """Rows of a block."""
         return max(256, min(BLOCK_ROWS, BLOCK_NUMBERS // len(self.columns)))
@@ -116,7 +124,7 @@ class RowSource:
         if self.pieces.lazy_parts:
             client = dask_client()
             for number, part in enumerate(self.pieces.lazy_parts):
-                yield from self._part_blocks(result_of(part, client), number)
+                yield from self._part_blocks(result_of(part, client, self.pieces.lazy_parts), number)
             return
         yield from self._recut(self.pieces.read(self._wanted), 0)
 
@@ -133,7 +141,7 @@ class RowSource:
         made = [on_part(held, part, number) for number, part in enumerate(self.pieces.lazy_parts)]
         while len(made) > 1:
             made = [delayed(join)(*made[at : at + JOINED]) for at in range(0, len(made), JOINED)]
-        whole: Made = result_of(made[0], dask_client())
+        whole: Made = result_of(made[0], dask_client(), self.pieces.lazy_parts)
         return whole
 
     def without_rows(self) -> RowSource:
@@ -167,7 +175,7 @@ class RowSource:
     def _refuse_other_kind(self, piece: Any, name: str, where: str) -> None:
         """Labels are numbers everywhere, or nowhere: 1 and "1" would be two."""
         at_first, here = _of_numbers(self.pieces.schema, name), _holds_numbers(piece, name)
-        if len(piece) and at_first != here:
+        if at_first != here and not pd.isna(_labels(piece, name)).all():  # without labels there is no kind
             kinds = [("no numbers", "numbers")[one] for one in (at_first, here)]
             raise InputError(
                 f"{where} changes midway: column {shown(name)} holds {kinds[0]} at first and {kinds[1]} there; bring "
@@ -197,6 +205,13 @@ class RowSource:
             row = first + int(np.argmin(np.isfinite(weight) & (weight >= 0)))
             raise InputError(
                 f"Column {shown(self.sample_weight)} has no weight of 0 or more in row {row + 1}: correct it."
+            )
+        extreme = (weight > 0) & ((weight < LEAST_WEIGHT) | (weight > MOST_WEIGHT))
+        if extreme.any():
+            raise InputError(
+                f"Column {shown(self.sample_weight)} holds a weight of {weight[extreme][0]:.3g} in row "
+                f"{first + int(extreme.argmax()) + 1}, and a table read piece by piece takes 0 and weights between "
+                f"{LEAST_WEIGHT:g} and {MOST_WEIGHT:g}: rescale the weights."
             )
         absent = absent & (weight > 0)
         if absent.any():
@@ -246,13 +261,14 @@ def open_rows(
     for option, name in (("target", target), ("groups", groups), ("sample_weight", sample_weight)):
         if not isinstance(name, str) and not (name is None and option != "target"):
             raise InputError(f"{option} must name a column of the table, got {shown(name)}.")
-    beside = [name for name in (target, groups, sample_weight) if name is not None]
+    roles = (("target", target), ("groups", groups), ("sample_weight", sample_weight))
+    refuse_two_roles(roles)
+    beside = [name for _, name in roles if name is not None]
     labels = tuple(name for name in (groups, target if task == "classification" else None) if name is not None)
     pieces = find_pieces(source, codes=labels)
     names = pieces.schema.names
     chosen = check_names("columns", columns)
     asked = [("columns", name) for name in chosen or ()]
-    roles = (("target", target), ("groups", groups), ("sample_weight", sample_weight))
     asked += [(option, name) for option, name in roles if name is not None]
     wrong = [
         f"{pieces.name} has no column {shown(name)}{did_you_mean(name, names)}: {option} must name columns of it "
@@ -279,6 +295,8 @@ def open_rows(
         )
     if task == "regression" and not wrong and not _of_numbers(pieces.schema, target):
         wrong.append(f"Target {shown(target)} holds no numbers: use a classifier, or correct the column.")
+    if sample_weight is not None and not wrong and not _of_numbers(pieces.schema, sample_weight):
+        wrong.append(f"Weight {shown(sample_weight)} holds no numbers: correct the column, or name another.")
     if len(features) < 2 and not wrong:
         wrong.append(f"{pieces.name} has {len(features)} columns to learn from: a graph needs at least two.")
     refuse_all(wrong)

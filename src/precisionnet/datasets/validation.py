@@ -92,7 +92,9 @@ def _target_gaps(y: pd.Series[Any]) -> list[str]:
     return []
 
 
-def refuse_bad_numbers(X: pd.DataFrame, *, missing: str = "error", droppable: bool = True) -> None:
+def refuse_bad_numbers(
+    X: pd.DataFrame, *, missing: str = "error", droppable: bool = True, first: int | None = None
+) -> None:
     """Refuse missing, infinite and huge values and complex numbers, by column and row.
 
     Parameters
@@ -103,6 +105,8 @@ def refuse_bad_numbers(X: pd.DataFrame, *, missing: str = "error", droppable: bo
         The parameter of the estimators. With anything but "error" missing values are fine.
     droppable : bool, default=True
         Whether the sentence offers to leave the column out: in a fit one may, in a prediction one may not.
+    first : int, optional
+        The number of the first row where ``X`` is a part of a table: the sentence then counts no rows.
 
     Raises
     ------
@@ -117,10 +121,12 @@ def refuse_bad_numbers(X: pd.DataFrame, *, missing: str = "error", droppable: bo
     ...
     precisionnet.errors.InputError: Column 'b' holds infinity in 1 of 2 rows (row 2 is the first): ...
     """
-    refuse_all(bad_numbers(X, missing=missing, droppable=droppable))
+    refuse_all(bad_numbers(X, missing=missing, droppable=droppable, first=first))
 
 
-def bad_numbers(X: pd.DataFrame, *, missing: str = "error", droppable: bool = True) -> list[str]:
+def bad_numbers(
+    X: pd.DataFrame, *, missing: str = "error", droppable: bool = True, first: int | None = None
+) -> list[str]:
     """One sentence per kind of bad value, with the first column that holds it; labels and dates may be missing, too."""
     found: dict[str, list[tuple[str, Any]]] = {}
     for name, column in X.items():
@@ -136,10 +142,10 @@ def bad_numbers(X: pd.DataFrame, *, missing: str = "error", droppable: bool = Tr
         for what, bad in kinds.items():
             if bad.any():
                 found.setdefault(what, []).append((str(name), bad))
-    return [_bad_sentence(what, columns, droppable) for what, columns in found.items()]
+    return [_bad_sentence(what, columns, droppable, first) for what, columns in found.items()]
 
 
-def _bad_sentence(what: str, columns: list[tuple[str, Any]], droppable: bool) -> str:
+def _bad_sentence(what: str, columns: list[tuple[str, Any]], droppable: bool, first: int | None) -> str:
     (name, bad), *others = columns
     ways = [f"leave it out with drop=[{shown(name)}]", "correct it"] if droppable else []
     if what.startswith("is missing"):
@@ -149,6 +155,8 @@ def _bad_sentence(what: str, columns: list[tuple[str, Any]], droppable: bool) ->
             else "fit with missing='indicator'"
         )
     where = "" if bad is None else f" in {int(bad.sum())} of {len(bad)} rows (row {_first(bad)} is the first)"
+    if bad is not None and first is not None:
+        where = f" in row {first + _first(bad) - 1}"
     also = f" ({some([other for other, _ in others])} as well)" if others else ""
     return f"Column {shown(name)} {what}{where}{also}: {_or(ways or ['correct it'])}."
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import validate_data
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.errors import InputError, PrecisionNetWarning, some
 from precisionnet.linalg import LARGEST
 from precisionnet.sparse_matrices import Matrix, is_sparse
@@ -93,6 +94,7 @@ Rows = FloatArray | NumberRows
 
 def number_rows(estimator: Any, X: Any) -> Rows:
     """Return new rows as numbers, checked against those of the fit by scikit-learn; a large table is not copied."""
+    X = masked_as_missing(X)
     refuse_text_columns(X)
     refuse_complex(X, "X")
     large = isinstance(X, pd.DataFrame | np.ndarray) and len(X) > CHECKED_ROWS
@@ -158,12 +160,11 @@ def refuse_no_logarithm(y: FloatArray) -> None:
         )
 
 
-def refuse_empty_columns(X: FloatArray, names: Sequence[str]) -> None:
-    """Refuse columns without a single value: they have no median."""
-    empty = np.flatnonzero(np.isnan(X).all(axis=0))
+def refuse_empty_columns(empty: IndexArray, names: Sequence[str], rows: str) -> None:
+    """Refuse columns without a single value in some rows: they have no median."""
     if len(empty):
         raise InputError(
-            f"Column {some([names[int(i)] for i in empty])} is missing (NaN) in all {len(X)} training rows: there is "
+            f"Column {some([names[int(i)] for i in empty])} is missing (NaN) in all {rows}: there is "
             "no median to take its place; drop it."
         )
 
@@ -184,7 +185,7 @@ def check_split(n_training: int, n_validation: int, fraction: float) -> None:
 
 def group_codes(groups: Any, n_rows: int) -> IndexArray:
     """A number for each label, in the order of the labels, so that the order of the rows never matters."""
-    labels = pd.Series(list(groups))
+    labels = pd.Series(list(masked_as_missing(groups)))
     if len(labels) != n_rows:
         raise InputError(f"groups has {len(labels)} labels for {n_rows} rows: give one label per row.")
     if labels.isna().any():

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from precisionnet.arguments import check_choice, check_count, check_number, check_switch
+from precisionnet.arguments import check_choice, check_count, check_number, check_switch, masked_as_missing
 from precisionnet.errors import InputError, some
 from precisionnet.estimators.checks import HUGE, column_names, refuse_complex, refuse_text_columns
 from precisionnet.estimators.interop import GraphInterop
@@ -207,6 +207,7 @@ class BaseGraphicalLasso(GraphInterop, EmpiricalCovariance):  # type: ignore[mis
 
     def _read(self, X: Any, *, reset: bool, least: int = 2) -> FloatArray:
         """Return rows as numbers, or the precomputed covariance if that is what the estimator is fitted to."""
+        X = masked_as_missing(X)
         refuse_text_columns(X)
         refuse_complex(X, "X")
         X = validate_data(self, X, dtype=np.float64, reset=reset, ensure_all_finite=False)

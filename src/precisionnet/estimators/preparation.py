@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, check_random_state, get_tags
 from sklearn.utils.validation import validate_data
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.errors import InputError
 from precisionnet.estimators.checks import (
     MIN_ROWS,
@@ -176,9 +177,8 @@ def prepare(
     owners = None if groups is None else group_codes(groups, len(values))
     table, places = canonical(values, encoded, weight, owners)
     if len(table) < MIN_ROWS:
-        raise InputError(
-            f"Got n_samples={len(table)} different rows with weight: at least {MIN_ROWS} are needed to fit."
-        )
+        called = "different rows" if sample_weight is None else "different rows with weight"
+        raise InputError(f"Got n_samples={len(table)} {called}: at least {MIN_ROWS} are needed to fit.")
     rng = check_random_state(random_state)
     validation: Table | None
     if X_val is None:
@@ -196,7 +196,9 @@ def prepare(
     shown_names = names_of(column_names, values.shape[1])
     middle = None
     if settings.missing != "error":
-        refuse_empty_columns(training.X, shown_names)
+        refuse_empty_columns(
+            np.flatnonzero(np.isnan(training.X).all(axis=0)), shown_names, f"{len(training)} training rows"
+        )
         middle = medians(training.X, training.weight)
         training = training.filled(middle)
         validation = None if validation is None else validation.filled(middle)
@@ -337,6 +339,7 @@ def _checked(
     estimator: Any, X: Any, y: Any, task: TaskName, settings: Settings, *, reset: bool
 ) -> tuple[FloatArray, Any]:
     """Return the features as float64, and the labels; of a regression as float64, too."""
+    X, y = masked_as_missing(X), masked_as_missing(y)
     refuse_text_columns(X)
     refuse_complex(X, "X")
     refuse_complex(y, "y")
@@ -359,7 +362,9 @@ def _checked_weight(sample_weight: Any, X: FloatArray) -> FloatArray:
     if np.isscalar(sample_weight):
         weight = np.full(len(X), float(sample_weight))  # type: ignore[arg-type]
     else:
-        weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+        weight = check_array(
+            masked_as_missing(sample_weight), ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+        )
     if weight.ndim != 1:
         raise InputError(f"sample_weight must be 1D array or scalar, got shape {weight.shape}: one number per row.")
     check_consistent_length(X, weight)

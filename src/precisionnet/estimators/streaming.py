@@ -57,7 +57,7 @@ def small_table(source: RowSource, most: int) -> dict[str, Any] | None:
         if n_rows >= most:
             return None
     if not n_rows:
-        raise InputError(f"{source.pieces.name} has no rows with weight: pass one that has.")
+        raise InputError(f"{source.pieces.name} has no {source.rows_are_called}: pass one that has.")
     joined = {part: np.concatenate([getattr(one, part) for one in blocks]) for part in PARTS}
     groups = None if source.groups is None else np.concatenate([one.group for one in blocks])
     return {
@@ -96,12 +96,18 @@ def prepare_table(
     found = survey(source, min(SAMPLE_ROWS, window_rows), seed, settings.missing)
     middle = None
     if settings.missing != "error":
-        refuse_empty_columns(found.sample.X, source.columns)
+        refuse_empty_columns(
+            np.flatnonzero(found.n_missing == found.n_rows), source.columns, f"{found.n_rows} training rows"
+        )
+        drawn = f"{len(found.sample)} rows drawn at random from {found.n_rows}"
+        refuse_empty_columns(np.flatnonzero(np.isnan(found.sample.X).all(axis=0)), source.columns, drawn)
         middle = medians(found.sample.X, found.sample.weight)
         if found.n_missing.any():
             found = survey(source, len(found.sample), seed, settings.missing, middle)
     if found.n_rows < MIN_ROWS:
-        raise InputError(f"{source.pieces.name} has {found.n_rows} rows with weight: at least {MIN_ROWS} are needed.")
+        raise InputError(
+            f"{source.pieces.name} has {found.n_rows} {source.rows_are_called}: at least {MIN_ROWS} are needed."
+        )
     target, classes = _target(source, found, settings)
     scaler = _scaler(found, settings)
     names = list(source.columns)

@@ -118,7 +118,7 @@ def survey(source: RowSource, size: int, seed: int, missing: str, middle: FloatA
     """
     found = source.over_parts(partial(_survey_part, size, seed, missing, middle), partial(_together, size))
     if found is None:
-        raise InputError(f"{source.pieces.name} has no rows with weight: pass one that has.")
+        raise InputError(f"{source.pieces.name} has no {source.rows_are_called}: pass one that has.")
     return found
 
 

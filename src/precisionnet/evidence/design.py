@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.errors import InputError, shown, some
 from precisionnet.estimators.checks import names_of, refuse_text_columns
 from precisionnet.evidence.permutations import Exchange
@@ -94,6 +95,7 @@ def refuse_other_order(X: Any, **beside: Any) -> None:
 
 def checked_rows(X: Any) -> tuple[FloatArray, list[str]]:
     """Return X as float64 and its column names; text, missing and infinite values are refused by column."""
+    X = masked_as_missing(X)
     refuse_text_columns(X)
     names = list(X.columns) if isinstance(X, pd.DataFrame) else None
     try:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.errors import InputError, shown, some
 from precisionnet.linalg import LARGEST
 from precisionnet.types import FloatArray, IndexArray
@@ -80,7 +81,7 @@ def _numbers(X: Any) -> tuple[FloatArray, list[str]]:
             )
         return X.to_numpy(dtype=np.float64, na_value=np.nan), names
     try:
-        values = np.asarray(X)
+        values = np.asarray(masked_as_missing(X))
     except ValueError as error:  # ragged
         raise InputError("X must be a table whose rows have the same number of columns.") from error
     if values.ndim != 2:

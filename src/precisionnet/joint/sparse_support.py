@@ -86,6 +86,11 @@ def sparse_start(
     SparseStart
         theta, theta_task on its support, and the terms of the objective.
     """
+    if graph.l1_penalty == 0.0:
+        raise InputError(
+            "Without a penalty no pair of columns is left out, so no support is sparse: set l1_scale, or l1_penalty, "
+            "above 0, or set support='dense'."
+        )
     share = weight / weight.sum()
     centred = x - share @ x
     variance = share @ centred**2
@@ -96,15 +101,17 @@ def sparse_start(
     # added once more with the opposite sign: then the mean is zero, and the covariance is the weighted one.
     if np.ptp(weight) > 0:
         rows = np.concatenate([rows, -rows])
-    solved = graphical_lasso_from_rows(rows, graph.l1_penalty, n_jobs=n_jobs)
-    usual = float(variance[varies].mean()) if len(varies) else 1.0
     n, constant = x.shape[1], np.setdiff1d(np.arange(x.shape[1]), varies)
-    theta = _embedded(solved.precision, varies, n) + sparse.csr_array(
-        (np.full(len(constant), 1.0 / usual), (constant, constant)), shape=(n, n)
-    )
+    usual, objective, note = 1.0, 0.0, ""
+    theta = sparse.csr_array((n, n))
+    if len(varies):
+        solved = graphical_lasso_from_rows(rows, graph.l1_penalty, n_jobs=n_jobs)
+        usual, objective = float(variance[varies].mean()), solved.objective
+        theta, note = _embedded(solved.precision, varies, n), "" if solved.converged else solved.message
+    theta = theta + sparse.csr_array((np.full(len(constant), 1.0 / usual), (constant, constant)), shape=(n, n))
     own = Support.of(theta)
     support = own
-    if not edges_of_theta_alone and n <= LIGHT_MOST:
+    if not edges_of_theta_alone and n <= LIGHT_MOST and len(varies):
         support = _with_lighter_edges(own, rows, varies, graph.l1_penalty, n_jobs)
     covariance = _covariance_on(support, centred, share)
     covariance[constant] = usual
@@ -115,11 +122,11 @@ def sparse_start(
     return SparseStart(
         theta=theta,
         theta_task=theta,
-        note="" if solved.converged else solved.message,
+        note=note,
         support=support,
         covariance=support.matrix(covariance),
         trace=trace,
-        neg_log_det=solved.objective - (trace - len(constant)) - l1 + len(constant) * float(np.log(usual)),
+        neg_log_det=objective - (trace - len(constant)) - l1 + len(constant) * float(np.log(usual)),
         l1=l1,
         eigenvalues=extreme_eigenvalues(theta),
     )

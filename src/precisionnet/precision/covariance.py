@@ -36,6 +36,7 @@ import numpy as np
 from scipy.linalg import eigh, eigvalsh
 from scipy.special import ndtri
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.errors import InputError
 from precisionnet.linalg import psd_projection, symmetrize
 from precisionnet.memory import free_memory, gigabytes
@@ -93,7 +94,7 @@ def sample_covariance(X: FloatArray, weight: FloatArray | None = None) -> FloatA
     array([[0.5, 0. ],
            [0. , 4.5]])
     """
-    X = np.asarray(X, dtype=np.float64)
+    X = np.asarray(masked_as_missing(X), dtype=np.float64)
     if X.ndim == 2:
         refuse_covariance_without_room(X.shape[1])
     mean = np.average(X, axis=0, weights=weight)
@@ -253,7 +254,7 @@ def nonparanormal_correlation(
     >>> bool((nonparanormal_correlation(X) == nonparanormal_correlation(np.exp(X))).all())
     True
     """
-    return skeptic(covariance(column_ranks(np.asarray(X, dtype=np.float64))))
+    return skeptic(covariance(column_ranks(np.asarray(masked_as_missing(X), dtype=np.float64))))
 
 
 def column_ranks(X: FloatArray) -> FloatArray:

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.errors import InputError, some
 from precisionnet.linalg import inverse_from_cholesky, log_det_from_cholesky, symmetrize, try_cholesky
 from precisionnet.precision.missing import patterns, present_values
@@ -118,7 +119,7 @@ def em_covariance(
     >>> em_covariance(X).covariance.shape
     (3, 3)
     """
-    X = np.asarray(X, dtype=np.float64)
+    X = np.asarray(masked_as_missing(X), dtype=np.float64)
     if not (np.isfinite(tol) and tol > 0 and max_iter >= 1):
         raise InputError(f"em_covariance needs tol > 0 and max_iter >= 1, got {tol} and {max_iter}.")
     if ridge is not None and not (np.isfinite(ridge) and ridge >= 0):

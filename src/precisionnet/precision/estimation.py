@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.errors import InputError, some
 from precisionnet.precision.api import graphical_lasso, graphical_lasso_path
 from precisionnet.precision.covariance import (
@@ -134,6 +135,7 @@ def estimate_covariance(
     >>> estimate_covariance(X, "ledoit_wolf").emp_cov.shape
     (4, 4)
     """
+    X = masked_as_missing(X)
     names = range(X.shape[1]) if names is None else names
     present = present_values(X, names)
     if not present.all() and missing == "error":

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_solve
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.errors import InputError, some
 from precisionnet.linalg import log_det_from_cholesky, symmetrize, try_cholesky
 from precisionnet.precision.covariance import nearest_correlation, pair_counts
@@ -51,7 +52,7 @@ def pairwise_covariance(
     array([[3.67, 2.  ],
            [2.  , 8.  ]])
     """
-    X = np.asarray(X, dtype=np.float64)
+    X = np.asarray(masked_as_missing(X), dtype=np.float64)
     present = present_values(X, names)
     counts = pair_counts(present)
     _refuse_pairs_without_rows(counts, range(X.shape[1]) if names is None else names)
@@ -114,7 +115,7 @@ def squared_distances(X: FloatArray, location: FloatArray, precision: FloatArray
 
     With o present and m missing, that precision is K_oo - K_om K_mm^-1 K_mo: only blocks of K itself are factored.
     """
-    X = np.asarray(X, dtype=np.float64)
+    X = np.asarray(masked_as_missing(X), dtype=np.float64)
     present = ~np.isnan(X)
     z = np.where(present, X - location, 0.0)
     factor = try_cholesky(precision)

@@ -22,7 +22,7 @@ import numpy as np
 
 from precisionnet.errors import InputError, some
 from precisionnet.types import FloatArray, IndexArray
-from precisionnet.workers import dask_client, result_of
+from precisionnet.workers import dask_client, kept_there, result_of
 
 ROWS_AT_A_TIME = 2048
 """Rows that are multiplied together."""
@@ -104,8 +104,7 @@ def partitioned_rows(X: Any) -> PartitionedRows:
     as_array, held = dask.delayed(_as_array), dask.delayed((names if frame else None, len(names)), traverse=False)
     parts = [as_array(part, held) for part in (X.to_delayed() if frame else X.to_delayed().ravel())]
     client = dask_client()
-    if client is not None:
-        parts = client.persist(parts)
+    parts = kept_there(parts, client)
     moments = _joined_over(parts, client, moments_of, (), _merged)
     return PartitionedRows(tuple(parts), client, names, moments)
 
@@ -156,7 +155,7 @@ def _joined_over(
             delayed(join)(*waiting[at : at + JOINED]) if waiting[at + 1 : at + 2] else waiting[at]
             for at in range(0, len(waiting), JOINED)
         ]
-    return result_of(waiting[0], client)
+    return result_of(waiting[0], client, parts)
 
 
 def _called(rows: FloatArray, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

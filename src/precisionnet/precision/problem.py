@@ -20,6 +20,7 @@ from math import isfinite
 
 import numpy as np
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.compiled import compiled_alongside
 from precisionnet.errors import InputError, some
 from precisionnet.linalg import LARGEST, symmetrize
@@ -117,7 +118,7 @@ def checked_matrix(name: str, matrix: FloatArray, like: int | None = None) -> Fl
         raise InputError(COMPLEX.format(name=name))
     try:
         # Also writeable: the kernels are compiled for such arrays, and would be compiled again for others.
-        array = np.require(matrix, dtype=np.float64, requirements=["C", "A", "W", "E"])
+        array = np.require(masked_as_missing(matrix), dtype=np.float64, requirements=["C", "A", "W", "E"])
     except (TypeError, ValueError):
         raise InputError(f"{name} must be a matrix of numbers.") from None
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
@@ -135,10 +136,10 @@ def checked_matrix(name: str, matrix: FloatArray, like: int | None = None) -> Fl
 
 
 def is_number(value: object) -> bool:
-    """One finite real number, no text and no list."""
+    """One finite real number: no text, no list, and no True or False."""
     if isinstance(value, np.ndarray):
-        return value.ndim == 0 and value.dtype.kind in "biuf" and bool(np.isfinite(value))
-    return isinstance(value, int | float | np.integer | np.floating) and isfinite(value)
+        return value.ndim == 0 and value.dtype.kind in "iuf" and bool(np.isfinite(value))
+    return not isinstance(value, bool) and isinstance(value, int | float | np.integer | np.floating) and isfinite(value)
 
 
 def _refuse_out_of_scale(

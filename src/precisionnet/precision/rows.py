@@ -458,7 +458,8 @@ def _solve_gathered(
     """Solve a component of a Dask table: fetch its columns, which the solver reads many times, and no others."""
     size = 8.0 * len(members) * len(X)
     if 2.0 * size > memory:
-        raise TooMuchFill(f"its own rows take {1e-9 * size:.3g} GB where they are solved")
+        need = f"its own rows take {2e-9 * size:.3g} GB where they are solved"
+        raise TooMuchFill(f"{need}, more than {1e-9 * memory:.3g} GB")
     here = ColumnMoments(columns.mean[members], columns.deviation[members])
     first, second = (np.searchsorted(members, end) for end in (pairs.first, pairs.second))
     own = Pairs(first, second, pairs.value)

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.compiled import compiled
 from precisionnet.errors import InputError, some
 from precisionnet.linalg import LARGEST
@@ -32,7 +33,7 @@ from precisionnet.precision.problem import COMPLEX, SMALLEST_VARIANCE
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
 LARGEST_TILE, SMALLEST_TILE = 4096, 32
-PAIR_BYTES = 12
+PAIR_BYTES = 16
 PAIRS_AT_A_TIME = 1024
 SINGLE_ROUNDING = 2.0**-24
 SAMPLED_COLUMNS = 64
@@ -85,7 +86,7 @@ def _rows_in_memory(X: Any) -> FloatArray:
     if np.iscomplexobj(X):
         raise InputError(COMPLEX.format(name="X"))
     try:
-        rows = np.asanyarray(X)
+        rows = np.asanyarray(masked_as_missing(X))
         rows = rows if rows.dtype.kind in "biuf" else rows.astype(np.float64)
     except (TypeError, ValueError):
         raise InputError("X must be a table of numbers: one row per sample, one column per variable.") from None
@@ -110,6 +111,10 @@ def column_moments(X: Table) -> ColumnMoments:
         raise InputError(
             f"X has a variance below {SMALLEST_VARIANCE:.0e} in {_columns(variance < SMALLEST_VARIANCE, names)}: its "
             "inverse is beyond float64; rescale the columns."
+        )
+    if (variance > LARGEST).any():
+        raise InputError(
+            f"X has a variance beyond {LARGEST:.0e} in {_columns(variance > LARGEST, names)}: rescale the columns."
         )
     return ColumnMoments(mean, np.sqrt(variance))
 
@@ -231,14 +236,14 @@ def _rounding(longest: int, n_chunks: float) -> float:
 
 
 def sampled_sizes(X: Table, columns: ColumnMoments, memory: float) -> FloatArray:
-    """Return |S_ij| of some columns with all others, in single precision.
+    """Return |S_ij| of some columns with all others, from correlations in single precision.
 
     It tells which pairs a penalty would keep, before the whole table is screened.
     """
     n = X.shape[1]
     chosen = np.sort(np.random.default_rng(0).permutation(n)[:SAMPLED_COLUMNS])
     tile = tile_width(len(X), _for_tiles(X, memory))
-    out = np.empty((len(chosen), n), dtype=np.float32)
+    out = np.empty((len(chosen), n))
     for begin in range(0, n, tile):
         right = slice(begin, min(begin + tile, n))
         size = np.abs(_correlations(X, columns, chosen, right))
@@ -277,7 +282,7 @@ def _above(X: Table, columns: ColumnMoments, left: slice, right: slice, l1_penal
     if len(near):
         value[near] = covariance_of_pairs(X, columns.mean, first[near], second[near])
         kept[near] = np.abs(value[near]) > l1_penalty
-    return Pairs(first[kept], second[kept], value[kept].astype(np.float32))
+    return Pairs(first[kept], second[kept], value[kept])
 
 
 def _correlations(X: Table, columns: ColumnMoments, left: slice | IndexArray, right: slice) -> FloatArray:
@@ -323,7 +328,7 @@ def _products(rows: FloatArray, left: _Block, right: _Block | None = None) -> li
 
 def _joined(chunks: list[Pairs]) -> Pairs:
     if not chunks:
-        return Pairs(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))
+        return Pairs(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
     return chunks[0] if len(chunks) == 1 else Pairs(*(np.concatenate(parts) for parts in zip(*chunks, strict=True)))
 
 

@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.errors import InputError
 from precisionnet.linalg import log_det_from_cholesky, try_cholesky
 from precisionnet.precision.api import graphical_lasso_path
@@ -274,7 +275,7 @@ def stars(
     >>> stars(X, [0.9, 0.8], n_subsamples=3, random_state=0).index
     1
     """
-    X = np.asarray(X, dtype=np.float64)
+    X = np.asarray(masked_as_missing(X), dtype=np.float64)
     penalties = np.asarray(l1_penalties, dtype=np.float64)
     size = stars_subsample_size(len(X)) if subsample_size is None else subsample_size
     if penalties.ndim != 1 or len(penalties) == 0:

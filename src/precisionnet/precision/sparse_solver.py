@@ -110,7 +110,7 @@ def solve_sparse(
     workers = effective_n_jobs(n_jobs)
     spent = 8.0 * n * len(X) + 16.0 * n * COLUMNS_AT_A_TIME * (workers + 1) + 100.0 * len(pairs.value)
     if spent > memory:
-        raise TooMuchFill(f"its own rows take {8e-9 * n * len(X):.3g} GB")
+        raise TooMuchFill(f"the sparse solver needs {1e-9 * spent:.3g} GB for it, more than {1e-9 * memory:.3g} GB")
     place = np.empty(X.shape[1], dtype=np.int64)
     place[members] = np.arange(n)
     first, second = place[pairs.first], place[pairs.second]

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.errors import InputError
 from precisionnet.linalg import symmetrize
 from precisionnet.precision.covariance import refuse_covariance_without_room
@@ -87,7 +88,7 @@ class StreamingMoments:
         StreamingMoments
             The moments of all rows so far.
         """
-        X = np.asarray(X, dtype=np.float64)
+        X = np.asarray(masked_as_missing(X), dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != len(self.offset):
             raise InputError(f"a batch has shape {X.shape}: it must have {len(self.offset)} columns, as the others.")
         if len(X) == 0:

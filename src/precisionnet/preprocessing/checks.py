@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import validate_data
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.errors import InputError, PrecisionNetWarning, some
 from precisionnet.linalg import LARGEST
 from precisionnet.types import FloatArray
@@ -47,7 +48,7 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool, **beside: Any) -> Float
                 "a covariate."
             )
     try:
-        X = validate_data(estimator, X, dtype=np.float64, reset=reset, ensure_all_finite=False)
+        X = validate_data(estimator, masked_as_missing(X), dtype=np.float64, reset=reset, ensure_all_finite=False)
     except ValueError as error:
         if "Complex data not supported" not in str(error):
             raise

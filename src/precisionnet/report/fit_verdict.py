@@ -8,7 +8,7 @@ from precisionnet.errors import shown
 from precisionnet.evaluation import METRIC_LABELS, Measured
 from precisionnet.evaluation.error_intervals import mean_interval
 from precisionnet.evaluation.methods import GROUP_GUESS, LINEAR, TRIVIAL
-from precisionnet.evaluation.metrics import PERCENT, decimals_of, score_text
+from precisionnet.evaluation.metrics import PERCENT, decimals_of, score_text, significant
 
 NAMES = {
     "ridge": "ridge regression",
@@ -198,8 +198,8 @@ def _where(result: Measured) -> str:
 def _margin(result: Measured, plain: str) -> str:
     gain, value = result.gains[plain].value, result.headline[plain].value
     if result.task == "regression":
-        return f"{abs(100 * gain / value):.2g} % {'less' if gain > 0 else 'more'} error than {NAMES[plain]}"
-    return f"{abs(100 * gain):.2g} points {'above' if gain > 0 else 'below'} {NAMES[plain]}"
+        return f"{significant(abs(100 * gain / value), 2)} % {'less' if gain > 0 else 'more'} error than {NAMES[plain]}"
+    return f"{significant(abs(100 * gain), 2)} points {'above' if gain > 0 else 'below'} {NAMES[plain]}"
 
 
 def _always(name: str) -> str:
