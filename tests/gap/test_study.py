@@ -166,6 +166,11 @@ def changed(drawn, **columns):
     return {"labels": drawn.dx, "controls": "control", **columns}
 
 
+def numbered(drawn):
+    """Return the groups as numbers, and of two rows none."""
+    return (drawn.dx == "patient").astype(float).mask(np.arange(240) < 2)
+
+
 BAD = {
     "no controls": (lambda d: changed(d, controls="healthy"), r"There are no controls: no row is of group 'healthy'; the groups are 'control' \(160\), 'patient' \(80\)"),
     "a group of two": (lambda d: changed(d, labels=["other"] * 2 + [*d.dx[2:]]), r"Group 'other' has 2 rows: at least 6"),
@@ -182,6 +187,8 @@ BAD = {
     "a constant covariate": (lambda d: changed(d, adjust_for=pd.DataFrame({"one": [1.0] * 240})), "Covariate 'one' has the same value"),
     "holes in a covariate": (lambda d: changed(d, adjust_for=d.sex.mask(d.sex == "F").to_frame()), "Covariate 'sex' is missing in"),
     "people in both groups": (lambda d: changed(d, groups=[i // 3 for i in range(240)]), "80 people are in several groups"),
+    "a group that is not known, beside sites": (lambda d: changed(d, controls=None, labels=numbered(d), site=d.site), r"group is missing in 2 of 240 rows \(row 1 is"),
+    "a group that is not known, beside covariates": (lambda d: changed(d, controls=None, labels=numbered(d), adjust_for=d.sex.to_frame()), "group is missing in 2 of 240 rows"),
     "covariates without names": (lambda d: changed(d, adjust_for=np.ones((240, 1))), "must be a data frame"),
     "labels too short": (lambda d: changed(d, labels=["a"]), "labels has 1 entries"),
 }  # fmt: skip
