@@ -162,6 +162,19 @@ def test_missing_features_are_filled_with_training_medians(drawn):
     assert study.gaps["gap"].notna().all()
 
 
+def test_where_no_spline_fits_its_gap_is_empty_and_the_corrected_one_is_there(rng):
+    """The note says so, and advises nothing: the study has every correction that there is."""
+    age = pd.Series(rng.uniform(10, 80, 300), name="age")
+    X = pd.DataFrame(np.minimum(age, 40.0).to_numpy()[:, None] + rng.standard_normal((300, 3)), columns=list("abc"))
+    study = gap_study(X, age, regressor=Linear(), **FEW)
+    assert study.gaps["smooth_gap"].isna().all()
+    assert study.gaps["corrected_gap"].notna().all()
+    (note,) = (note for note in study.notes if "smooth" in note)
+    assert "left empty" in note
+    assert "corrected gap is not affected" in note
+    assert "correction=" not in note
+
+
 def changed(drawn, **columns):
     return {"labels": drawn.dx, "controls": "control", **columns}
 
