@@ -317,7 +317,7 @@ def _fitted(model: Any) -> list[tuple[str, str]]:
         ("spectral bound used (M)", significant(model.spectral_bound_)),
         ("eigenvalues of the sparse precision", f"{significant(smallest)} to {significant(largest)}"),
         ("epochs run, epoch kept", f"{model.n_iter_}, {model.best_epoch_}"),
-        ("networks", count_networks(len(model.networks_), int(np.count_nonzero(model.fitted.member_weights)))),
+        ("ensemble", count_networks(len(model.networks_), int(np.count_nonzero(model.fitted.member_weights)))),
         ("weights of their kinds", ", ".join(f"{kind} {weight:.2f}" for kind, weight in model.kind_weights_.items())),
         ("weights of one network", " or ".join(f"{count:,}" for count in dict.fromkeys(counts))),
         ("random seed", _show(model.random_state)),

@@ -44,6 +44,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         finalize=_without_control_characters,
     )
+    made.filters["commas"] = "{:,}".format
     made.globals["all_scripts"] = scripts
     return made
 
