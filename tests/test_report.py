@@ -32,7 +32,7 @@ from tests.pictures import blank_pictures, with_pictures
 __all__ = ["blank_pictures", "cheap_baselines", "two_folds", "with_pictures"]
 
 REGIONS = {"x0": "lh_insula", "x1": "rh_insula", "x2": "lh_cuneus"}
-VOID = {"meta", "br", "img", "input", "link", "hr", "path", "use", "rect", "line", "image"}
+VOID = {"meta", "br", "wbr", "img", "input", "link", "hr", "path", "use", "rect", "line", "image"}
 
 
 class Balanced(HTMLParser):
@@ -186,6 +186,15 @@ def test_one_edge_is_spoken_of_in_the_singular():
         assert words in page
         assert page.count("The one edge") == 2
         assert "1 edges" not in page
+
+
+def test_names_break_after_underscores_and_stay_text():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["lh_insula", "a<b>_c", "d"])
+    found = edge_inference(X)
+    whole = GroupGraph("all rows", found, "", 40)
+    page = render_graphs(GroupGraphs(whole, [], None, list(X), None, [], None, "t", 0), "d")
+    assert '<td class="name">lh_<wbr>insula</td>' in page
+    assert '<td class="name">a&lt;b&gt;_<wbr>c</td>' in page
 
 
 def test_large_counts_are_written_alike_on_every_page():
