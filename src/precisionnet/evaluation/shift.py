@@ -9,7 +9,7 @@
   (``estimators.reference``). So many of m new rows lie above the r-th smallest of n by chance as the beta-binomial
   distribution with n + 1 - r and r says: of few training rows the limit itself is a matter of chance.
 - **Target**: the share of predictions outside the training targets.
-- **Gaps**: the rows in which a third or more of the columns hold no value, so that medians of the training rows predict.
+- **Gaps**: the rows in which a third or more of the columns hold no value, so that training rows' medians predict.
 
 Of a table with labels and gaps the numbers and dates are compared. Labels that the model never saw are named by the
 encoder (``TableEncoder.unseen_levels``).

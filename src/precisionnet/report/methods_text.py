@@ -185,7 +185,8 @@ def _networks(model: Any) -> str:
     n_linear = len([kind for kind in solved if kind != "kernel"])
     others = ["the linear one"] * (n_linear == 1) + ["the linear ones"] * (n_linear > 1)
     others += ["the kernel machine"] * (n_linear < len(solved))
-    return f"{made}{'All but ' + ' and '.join(others) if solved else 'They' if n == total else 'Those with weight'} run {_convolutions(model)}."
+    they = "They" if n == total else "Those with weight"
+    return f"{made}{'All but ' + ' and '.join(others) if solved else they} run {_convolutions(model)}."
 
 
 def _convolutions(model: Any) -> str:
