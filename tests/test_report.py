@@ -130,7 +130,7 @@ def test_page_shows_the_values_the_fit_ran_with_and_whose_they_are(result, page)
     assert "<td>ensemble</td><td>2 networks</td>" in page
     first, second = (sum(p.numel() for p in network.parameters()) for network in result.model.networks_)
     assert f"<td>weights of one network</td><td>{first:,} or {second:,}</td>" in page  # two readouts
-    assert "each of the 2 networks left out" in page
+    assert "each trained network left out" in page
     assert "Shown is the first of 2 networks" in page
 
 
