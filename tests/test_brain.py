@@ -163,3 +163,12 @@ def test_the_pages_of_a_gap_and_of_evidence_have_brains(monkeypatch):
         assert "<title>lh_insula: +0.5</title>" in svg
         assert "<title>rh_insula: -0.3, not told from chance</title>" in svg
     assert gap_page._regions(parts.assign(column=["a", "b", "c"], q_value=0.2), "a", "b", 1)["brains"] == []
+
+
+def test_a_brain_of_importances_says_that_they_carry_the_sign_of_their_direction():
+    """Importance is never below 0, and the colour bar goes below."""
+    nodes = pd.DataFrame({"node": ["lh_insula", "rh_insula"], "importance": [2.0, 1.0], "direction": [-1, 1]})
+    nodes = nodes.assign(importance_low=0.5, importance_high=2.5, sure=True)
+    about = SimpleNamespace(classes=[], names=nodes["node"].tolist())
+    drawn = explain_page._figures(about, nodes, pd.DataFrame({"sure": np.zeros(0, dtype=bool)}))
+    assert "importance, with the sign of its direction, in the target" in drawn["brain-0"].svg

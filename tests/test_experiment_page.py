@@ -7,6 +7,7 @@ from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.collections import PathCollection
 
@@ -62,6 +63,14 @@ def outcome(stored):
 
 def without_tags(html: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+
+
+def test_bars_of_one_deviation_end_inside_the_figure(with_figures):
+    """Repeats that lie on both sides leave no dot at the ends of the bar."""
+    scores = pd.DataFrame({"joint": [3.0, 3.4], "ridge": [3.1, 3.3], "svr": [3.15, 3.25]})
+    axes = plots.repeats(scores, {}, "MAE").axes[0]
+    low, high = axes.get_xlim()
+    assert low < 3.2 - scores["joint"].std() < 3.2 + scores["joint"].std() < high
 
 
 def test_page_is_well_formed_and_needs_no_network(outcome):

@@ -18,7 +18,7 @@ from precisionnet.estimators.interop import GraphInterop
 from precisionnet.estimators.sparsity import SparsityCurve
 from precisionnet.plots.brain import UNSURE
 from precisionnet.plots.graph import graph_of
-from precisionnet.plots.style import NEGATIVE, PALE, POSITIVE
+from precisionnet.plots.style import NEGATIVE, PALE, POSITIVE, UNSIGNED
 from precisionnet.precision import partial_correlations
 
 QUICK = {"n_members": 4, "max_epochs": 1, "readout": "both", "random_state": 0}
@@ -120,7 +120,7 @@ def test_a_graph_is_drawn_with_the_model_s_own_numbers(regressor):
     bars = regressor.plot.nodes()
     shown = dict(zip([text.get_text() for text in bars.get_yticklabels()], bars.patches, strict=True))
     for name, effect in zip(REGIONS, regressor.task_nodes_, strict=True):
-        assert shown[name].get_width() == abs(effect)
+        assert shown[name].get_width() == effect
         assert to_hex(shown[name].get_facecolor()) == (POSITIVE if effect >= 0 else NEGATIVE)
     assert {frozenset(pair) for pair in zip(data.first, data.second, strict=True)} == {
         frozenset(pair) for pair in zip(task.first, task.second, strict=True)
@@ -258,8 +258,10 @@ def test_a_column_of_labels_is_one_node(table):
         graph = graph_of(model, which)
         assert graph.names == [*REGIONS, "city"]
         assert model.plot.matrix(which).images[1].get_array().shape == (7, 7)
-    labels = [text.get_text() for text in model.plot.nodes().get_yticklabels()]
+    bars = model.plot.nodes()
+    labels = [text.get_text() for text in bars.get_yticklabels()]
     assert sorted(labels) == sorted(graph.names)
+    assert to_hex(bars.patches[labels.index("city")].get_facecolor()) == UNSIGNED
     assert "6 of 7 columns" in " ".join(text.get_text() for text in model.plot.brain().texts)
 
 

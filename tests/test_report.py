@@ -22,7 +22,9 @@ from precisionnet.evaluation.metrics import significant
 from precisionnet.evidence import edge_inference
 from precisionnet.parameters import PARAMETERS
 from precisionnet.report import fit_figures, fit_page, how_tested, render, score_lines, verdict
+from precisionnet.report.data_graph import sure_sentence
 from precisionnet.report.fit_page import QUESTIONS, _beside_the_graph, _judged_edges, build_fit_page
+from precisionnet.report.graphs_page import GroupGraph, GroupGraphs, render_graphs
 from precisionnet.report.interactive import MOST_EDGES, PageGraph, explorer
 from tests.cheap import cheap_baselines, two_folds
 from tests.pictures import blank_pictures, with_pictures
@@ -30,7 +32,7 @@ from tests.pictures import blank_pictures, with_pictures
 __all__ = ["blank_pictures", "cheap_baselines", "two_folds", "with_pictures"]
 
 REGIONS = {"x0": "lh_insula", "x1": "rh_insula", "x2": "lh_cuneus"}
-VOID = {"meta", "br", "img", "input", "link", "hr", "path", "use", "rect", "line", "image"}
+VOID = {"meta", "br", "wbr", "img", "input", "link", "hr", "path", "use", "rect", "line", "image"}
 
 
 class Balanced(HTMLParser):
@@ -125,10 +127,10 @@ def test_a_brain_is_on_the_page_where_columns_are_regions(result, page):
 def test_page_shows_the_values_the_fit_ran_with_and_whose_they_are(result, page):
     assert "<code>order</code></td><td>3&nbsp;*</td>" in page
     assert "<code>max_epochs</code></td><td>3</td>" in page  # set, so not marked
-    assert "<td>networks</td><td>2</td>" in page
+    assert "<td>ensemble</td><td>2 networks</td>" in page
     first, second = (sum(p.numel() for p in network.parameters()) for network in result.model.networks_)
     assert f"<td>weights of one network</td><td>{first:,} or {second:,}</td>" in page  # two readouts
-    assert "each of the 2 networks left out" in page
+    assert "each trained network left out" in page
     assert "Shown is the first of 2 networks" in page
 
 
@@ -168,6 +170,45 @@ def test_shares_of_right_rows_have_one_unit(result):
     for text, found in zip(shares, result.headline.values(), strict=False):
         assert text == f"{100 * found.value:.1f} %"
         assert text in verdict(result) or found is not result.headline[result.method]
+
+
+def test_one_edge_is_spoken_of_in_the_singular():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=80)
+    X = pd.DataFrame({"a": a, "b": a + rng.normal(size=80)})
+    y = pd.Series(a + rng.normal(size=80), name="y")
+    result = measure(Dataset(X, y), "regression", {"max_epochs": 1, "n_members": 1})
+    assert len(result.model.to_edge_frame()) == 1
+    found = edge_inference(X)
+    chance = replace(found, edges=found.edges.assign(q_value=0.9))
+    for judged, words in ((found, "Its one edge is"), (chance, "Its one edge cannot be told from chance")):
+        page = render(result, "t", "d", data_graph=judged)
+        assert words in page
+        assert page.count("The one edge") == 2
+        assert "1 edges" not in page
+
+
+def test_names_break_after_underscores_and_stay_text():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["lh_insula", "a<b>_c", "d"])
+    found = edge_inference(X)
+    whole = GroupGraph("all rows", found, "", 40)
+    page = render_graphs(GroupGraphs(whole, [], None, list(X), None, [], None, "t", 0), "d")
+    assert '<td class="name">lh_<wbr>insula</td>' in page
+    assert '<td class="name">a&lt;b&gt;_<wbr>c</td>' in page
+
+
+def test_large_counts_are_written_alike_on_every_page():
+    found = edge_inference(np.random.default_rng(0).normal(size=(120, 60)))
+    found = replace(found, edges=found.edges.assign(q_value=np.arange(1770) / 1770 / 10))
+    assert sure_sentence(found).startswith("886 of 1,770 pairs")
+    everything = replace(found, edges=found.edges.assign(q_value=0.01))
+    assert sure_sentence(everything).startswith("1,770 of 1,770 pairs")
+    names = [f"x{i}" for i in range(60)]
+    whole = GroupGraph("all rows", everything, "", 1200)
+    found = GroupGraphs(whole, [], None, names, None, [], None, "table.csv", 0)
+    page = render_graphs(found, "2026-01-01")
+    for words in ("<b>1,770 of 1,770</b>", "<b>1,200</b><span>rows", "1,770 of 1,770 pairs", "Of these 1,770,"):
+        assert words in page
 
 
 def test_the_command_that_writes_all_edges_stands_where_not_all_are_listed(small, monkeypatch):

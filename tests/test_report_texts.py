@@ -9,13 +9,16 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.base import clone
 
 from precisionnet.cli.fit import next_step
 from precisionnet.datasets import Dataset
+from precisionnet.estimators.networks import kernel_network
+from precisionnet.estimators.summary import read_summary
 from precisionnet.evaluation import measure
 from precisionnet.kinds import EVERY
-from precisionnet.report import fit_verdict
+from precisionnet.report import fit_verdict, render
 from precisionnet.report.fit_errors import fit_errors
 from precisionnet.report.methods_text import KINDS, SOLVED, paper_text
 from precisionnet.versions import versions
@@ -53,7 +56,7 @@ def test_methods_speak_of_the_networks_that_predict(gaussian):
 
     both = said([0.2, 0.2, 0.0, 0.6])
     for words in (
-        "the weighted mean of 3 networks (one filter layer 0.40, linear 0.60)",
+        "the weighted mean of 3 of 4 networks (one filter layer 0.40, linear 0.60)",
         "All but the linear one run graph convolutions of order 3 on a task-aware matrix",
         "The linear network was solved as ridge regression",
         "The other networks were trained with Adam",
@@ -64,15 +67,45 @@ def test_methods_speak_of_the_networks_that_predict(gaussian):
         assert words in both
     assert "task-aware" not in said([0.2, 0.2, 0.0, 0.6], predict_on="sparse")
     trained = said([0.3, 0.3, 0.4, 0.0])
-    assert "mean of 3 networks (one filter layer 0.60, two filter layers 0.40)" in trained
+    assert "mean of 3 of 4 networks (one filter layer 0.60, two filter layers 0.40)" in trained
     assert "solved as" not in trained
-    fitted = replace(fitted, member_kinds=("mlp", "lasso", "linear", "kernel"))
+    mean_of_all = said([0.25, 0.25, 0.25, 0.25])
+    assert "mean of 4 networks" in mean_of_all
+    assert "only predicted" not in mean_of_all
+    machine = kernel_network(fitted.n_features, 1, 3)
+    networks, kinds = (*fitted.networks[:3], machine), ("mlp", "lasso", "linear", "kernel")
+    fitted = replace(fitted, networks=networks, member_kinds=kinds)
     assert "All but the linear ones and the kernel machine run" in said([0.4, 0.2, 0.2, 0.2])
     assert "All but the kernel machine run" in said([0.5, 0.0, 0.0, 0.5])
+    deviation = np.sqrt(fitted.covariance.diagonal())
+    machine.readout.scale = torch.from_numpy(0.3 / deviation)
+    alike = said([0.5, 0.0, 0.0, 0.5])
+    assert "Matern's kernel of smoothness 3/2, in a distance of two rows in which all columns count alike" in alike
+    assert "aussian" not in alike
+    machine.readout.scale = torch.from_numpy(np.linspace(0.1, 0.3, len(deviation)) / deviation)
+    machine.readout.gaussian = torch.ones(())
+    unlike = said([0.5, 0.0, 0.0, 0.5])
+    assert "a Gaussian kernel, in a distance of two rows in which all columns count as much as the trained" in unlike
+    assert "Matern" not in unlike
     fitted = replace(fitted, member_kinds=("mlp", "mlp", "deep", "linear"))
     linear = said([0.0, 0.0, 0.0, 1.0])
-    assert "one network (linear)" in linear
+    assert "one of 4 networks (linear). The others only predicted rows left out." in linear
     assert "Adam" not in linear
+
+
+def test_a_page_counts_networks_as_the_model_does(gaussian, tmp_path):
+    """Those with weight are told from those that only predict rows left out, wherever networks are counted."""
+    result = measure(gaussian, "regression", {"max_epochs": 1, "n_members": 4})
+    fitted = result.model.fitted
+    weights = np.zeros(len(fitted.networks))
+    weights[:2] = 0.5
+    result.model.keep(replace(fitted, member_weights=weights))
+    page = render(result, "table.csv", "2026-01-01")
+    assert f"{len(weights)} networks, 2 of which have weight (the others only predict rows left out)" in page
+    assert f"the weighted mean of 2 of {len(weights)} networks" in page
+    result.model.save(tmp_path / "model")
+    summary = read_summary(tmp_path / "model")
+    assert (summary.n_networks, summary.n_predicting) == (len(weights), 2)
 
 
 def test_a_name_with_the_marks_of_citations_is_spelled_out(small):

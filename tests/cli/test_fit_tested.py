@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from precisionnet.cli import fit as fit_command
+from precisionnet.datasets import Dataset
 
 TINY = ("--max-epochs", 1, "--n-members", 2)
 
@@ -63,6 +64,12 @@ def test_folds_are_as_many_as_asked_for_and_a_column_of_time_gives_a_hint(precis
     assert set(pd.read_csv(tmp_path / "o" / "predictions.csv")["fold"]) == {1, 2, 3}
     assert "Column 'year' looks like time" in done.sentence
     assert "--time year" in done.sentence
+
+
+def test_a_hint_can_be_copied_into_a_shell():
+    days = pd.date_range("2020-01-01", periods=12).strftime("%Y-%m-%d")
+    hint = fit_command.time_hint(Dataset(pd.DataFrame({"x": np.arange(12.0), "scan date": days})))
+    assert "--time 'scan date'" in hint
 
 
 @pytest.mark.parametrize(

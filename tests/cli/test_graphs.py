@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -62,6 +64,17 @@ def test_one_graph(graphs, frame, tmp_path):
     assert "no target involved" in page
     assert "no cause" in page
     assert page.count("<svg") == 1
+
+
+def test_cells_that_are_no_measurements_are_warned_of_here_and_on_the_page(graphs, frame, tmp_path):
+    thickness = frame[NAMES].sub(frame[NAMES].min()).add(50.0)
+    thickness.loc[7, "region_2"] = 0.0
+    done = graphs(thickness.assign(who=frame["who"]), "--id", "who")
+    assert done.code == 0, done.err
+    page = (tmp_path / "out" / "graphs.html").read_text(encoding="utf-8")
+    for where in (done.sentence, html.unescape(page)):
+        assert where.count("Column 'region_2' is 0 in row 's7'") == 1
+        assert "Empty those cells" in where
 
 
 def test_groups(graphs, frame, tmp_path):

@@ -79,6 +79,32 @@ def test_another_unit_and_another_place_are_warned_of(fitted, frame, tmp_path):
     assert page.count('class="bar"') == 6
 
 
+def test_predictions_from_another_unit_are_not_presented(fitted, frame, tmp_path):
+    metres = frame.drop(columns="age").assign(**{f"x{i}": frame[f"x{i}"] * 1000 for i in range(6)})
+    done = fitted(metres, "-o", tmp_path / "p.csv", "--page", tmp_path / "p.html")
+    assert "about 1,000 times larger" in done.sentence
+    page = (tmp_path / "p.html").read_text(encoding="utf-8")
+    assert "predictions are not shown" in page
+    assert "median" not in page
+
+
+def test_a_row_of_which_little_was_measured_is_named(precisionnet, frame, tmp_path):
+    X = frame.filter(regex="^x")
+    PNNRegressor(n_members=2, max_epochs=3, random_state=0, missing="median").fit(X, frame["age"]).save(tmp_path / "m")
+    new = frame.drop(columns="age")
+    new.loc[3, "x0"], new.loc[7, ["x0", "x1", "x2", "x3"]] = np.nan, np.nan
+    new.to_csv(tmp_path / "new.csv", index=False)
+    output = ("-o", tmp_path / "p.csv", "--page", tmp_path / "p.html")
+    done = precisionnet("predict", tmp_path / "m", tmp_path / "new.csv", "--id", "who", *output)
+    assert done.code == 0
+    page = (tmp_path / "p.html").read_text(encoding="utf-8")
+    for part in ("1 of 100 rows a third or more of 6 columns", "stand in for what was not measured"):
+        assert part in done.sentence
+        assert page.count(part) == 1
+    assert "'s7' (4)." in done.sentence
+    assert "rows are like those" not in page
+
+
 def test_labelled_rows_put_a_bias_right(fitted, model, frame, tmp_path):
     place = frame.assign(age=frame["age"] + 12.0, **{name: frame[name] + 0.6 for name in frame if name.startswith("x")})
     place[:30].to_csv(tmp_path / "known.csv", index=False)

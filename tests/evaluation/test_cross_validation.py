@@ -15,6 +15,7 @@ from precisionnet.evaluation.baselines import fit_baseline, tuned_baseline
 from precisionnet.evaluation.cross_validation import FEW_TEST_ROWS
 from precisionnet.evaluation.methods import LINEAR, METHODS, TRIVIAL
 from precisionnet.evaluation.protocol import FitData
+from precisionnet.report import score_lines
 from tests.calls import last_first
 from tests.cheap import cheap_baselines
 
@@ -93,6 +94,9 @@ def test_by_default_the_networks_that_left_a_row_out_predict_it(task):
     else:
         np.testing.assert_array_equal(said.probabilities, model.oob_decision_function_)
         assert result.headline["joint"].value == pytest.approx(model.oob_accuracy_)
+    orders = result.scores["r" if task == "regression" else "auc"]
+    assert orders.isna().to_dict() == {"joint": False, LINEAR[task]: False, TRIVIAL[task]: True}  # one guess for all
+    assert score_lines(result)[1][TRIVIAL[task]][-1] == "–"
 
 
 @pytest.mark.parametrize("parameters", [TINY, {"recipe": "paper", "max_epochs": 1}], ids=["two networks", "paper"])

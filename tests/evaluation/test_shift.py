@@ -62,7 +62,7 @@ def test_columns_that_go_together_otherwise_are_seen_although_no_mean_has_moved(
 
 
 @pytest.mark.parametrize(
-    ("factor", "words"), [(0.1, "10 times smaller"), (1000.0, "1e+03 times larger"), (1 / 2.54, "2.54 times smaller")]
+    ("factor", "words"), [(0.1, "10 times smaller"), (1000.0, "1,000 times larger"), (1 / 2.54, "2.54 times smaller")]
 )
 def test_another_unit_is_named_with_its_factor(model, factor, words):
     sentence = compare_rows(model, thickness(20, 7) * factor).sentence()
@@ -97,6 +97,21 @@ def test_what_is_compared_with_comes_with_the_model(model, tmp_path):
         second.p_value,
         second.target_range,
     )
+
+
+def test_rows_of_which_little_was_measured_are_named():
+    X = thickness(120, 0)
+    model = PNNRegressor(n_members=2, max_epochs=2, random_state=0, missing="median").fit(X, X.sum(axis=1))
+    new = thickness(20, 11).set_axis([f"person {i}" for i in range(20)])
+    assert compare_rows(model, new).filled_sentence() == ""
+    new.iloc[4, :3], new.iloc[5, :4], new.iloc[6, 1:11] = np.nan, np.nan, np.nan
+    shift = compare_rows(model, new)
+    assert shift.filled.to_dict() == {"person 6": 10, "person 5": 4}
+    for part in ("In 2 of 20 rows", "12 columns", "'person 6' (10), 'person 5' (4).", "Medians", "measure it"):
+        assert part in shift.filled_sentence()
+    new.iloc[8:, 2:] = np.nan
+    assert "'person 8' (10)" in compare_rows(model, new).filled_sentence()
+    assert "and 9 more" in compare_rows(model, new).filled_sentence()
 
 
 @pytest.mark.parametrize("settings", [{"standardize": False}, {"missing": "median"}])
@@ -213,6 +228,12 @@ class TestMixedTables:
         assert not shift.shifted
         larger = compare_rows(mixed, X.assign(weight=10 * X["weight"]))
         assert "Column 'weight' is about 10 times larger" in larger.sentence()
+
+    def test_a_gap_among_labels_is_a_level_and_no_median_fills_it(self, mixed):
+        X = self.table(10, 7)
+        X.loc[2, ["city", "smoker"]] = None
+        X.loc[5, [*COLUMNS[:3]]] = np.nan
+        assert compare_rows(mixed, X).filled.to_dict() == {5: 3}
 
     def test_labels_alone_have_no_distance(self):
         X = self.table(80, 3)[["city", "smoker"]]

@@ -169,6 +169,7 @@ REFUSED = {
     "missing": (lambda X: X.mask(X > 2.0), "missing values in"),
     "infinite": (lambda X: X.replace(X.iloc[0, 0], np.inf), "infinity in column 'x0'"),
     "constant": (lambda X: X.assign(x1=3.7), "'x1' does not vary"),
+    "two constants": (lambda X: X.assign(x1=3.7, x2=0), "Columns 'x1', 'x2' do not vary: .* drop them"),
     "copy": (lambda X: X.assign(x1=2 * X["x0"] + 1), "'x0' and 'x1' are the same"),
     "sum": (lambda X: X.assign(x1=X["x0"] + X["x2"]), "sum of other columns"),
     "complex": (lambda X: X.to_numpy() * 1j, "complex"),

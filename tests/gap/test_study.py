@@ -162,8 +162,26 @@ def test_missing_features_are_filled_with_training_medians(drawn):
     assert study.gaps["gap"].notna().all()
 
 
+def test_where_no_spline_fits_its_gap_is_empty_and_the_corrected_one_is_there(rng):
+    """The note says so, and advises nothing: the study has every correction that there is."""
+    age = pd.Series(rng.uniform(10, 80, 300), name="age")
+    X = pd.DataFrame(np.minimum(age, 40.0).to_numpy()[:, None] + rng.standard_normal((300, 3)), columns=list("abc"))
+    study = gap_study(X, age, regressor=Linear(), **FEW)
+    assert study.gaps["smooth_gap"].isna().all()
+    assert study.gaps["corrected_gap"].notna().all()
+    (note,) = (note for note in study.notes if "smooth" in note)
+    assert "left empty" in note
+    assert "corrected gap is not affected" in note
+    assert "correction=" not in note
+
+
 def changed(drawn, **columns):
     return {"labels": drawn.dx, "controls": "control", **columns}
+
+
+def numbered(drawn):
+    """Return the groups as numbers, and of two rows none."""
+    return (drawn.dx == "patient").astype(float).mask(np.arange(240) < 2)
 
 
 BAD = {
@@ -182,6 +200,8 @@ BAD = {
     "a constant covariate": (lambda d: changed(d, adjust_for=pd.DataFrame({"one": [1.0] * 240})), "Covariate 'one' has the same value"),
     "holes in a covariate": (lambda d: changed(d, adjust_for=d.sex.mask(d.sex == "F").to_frame()), "Covariate 'sex' is missing in"),
     "people in both groups": (lambda d: changed(d, groups=[i // 3 for i in range(240)]), "80 people are in several groups"),
+    "a group that is not known, beside sites": (lambda d: changed(d, controls=None, labels=numbered(d), site=d.site), r"group is missing in 2 of 240 rows \(row 1 is"),
+    "a group that is not known, beside covariates": (lambda d: changed(d, controls=None, labels=numbered(d), adjust_for=d.sex.to_frame()), "group is missing in 2 of 240 rows"),
     "covariates without names": (lambda d: changed(d, adjust_for=np.ones((240, 1))), "must be a data frame"),
     "labels too short": (lambda d: changed(d, labels=["a"]), "labels has 1 entries"),
 }  # fmt: skip

@@ -69,7 +69,7 @@ def time_hint(data: Dataset) -> str | None:
             if str(name).lower() in TIME_NAMES or _is_date(values):
                 return (
                     f"Column {shown(str(name))} looks like time. Folds mix past and future; where the future is to be "
-                    f"predicted, test with --time {name}."
+                    f"predicted, test with --time {shlex.quote(str(name))}."
                 )
     return None
 

@@ -55,8 +55,8 @@ def run_predict(asked: PredictRequest) -> None:
         console.warn(sentence)
     shift = compare_rows(model, data.X)
     advice = advice_on(model, shift, correction)
-    if shift.shifted:
-        console.warn(shift.sentence() + advice)
+    for sentence in shift_warnings(shift, advice):
+        console.warn(sentence)
     if correction is not None:
         console.note(correction_sentence(correction))
     result = predictions(model, data, asked.interval, correction)
@@ -118,6 +118,7 @@ def correction_of(model: Any, asked: PredictRequest) -> tuple[Recalibration, lis
     moved, warned = compare_rows(model, data.X), [*data.doubts, *_unseen_levels(model, data.X)]
     if moved.shifted:
         warned.append(f"{moved.sentence()} Check their units: they must be those of the new rows.")
+    warned += filter(None, [moved.filled_sentence()])
     known = np.flatnonzero(data.y.notna())
     limits = model.calibration_.limits if model.calibration_ is not None else (-np.inf, np.inf)
     correction = recalibrate(model.predict(data.X.iloc[known]), data.y.iloc[known], limits=limits)
@@ -135,6 +136,11 @@ def _unseen_levels(model: Any, X: pd.DataFrame) -> list[str]:
         f"had ({some(levels)}): {instead[name in counted_as_rare]} for those rows."
         for name, levels in model.encoder_.unseen_levels(X).items()
     ]
+
+
+def shift_warnings(shift: Shift, advice: str) -> list[str]:
+    """Return every warning about rows unlike the training rows; ``advice`` follows that of their shift."""
+    return [*filter(None, [shift.sentence() + advice if shift.shifted else "", shift.filled_sentence()])]
 
 
 def advice_on(model: Any, shift: Shift, correction: Recalibration | None) -> str:

@@ -8,7 +8,7 @@ from precisionnet.cli import console
 from precisionnet.cli.messages import graph_sentence
 from precisionnet.errors import some
 from precisionnet.estimators.columns import edge_frame
-from precisionnet.estimators.summary import ModelSummary, read_summary
+from precisionnet.estimators.summary import ModelSummary, count_networks, read_summary
 from precisionnet.parameters import PARAMETERS
 from precisionnet.sparse_matrices import extreme_eigenvalues
 from precisionnet.tables_out import write_table
@@ -70,7 +70,7 @@ def _networks(model: ModelSummary) -> str:
     words = {"oob_mae_": "mean absolute error", "oob_log_loss_": "log loss", "oob_accuracy_": "accuracy"}
     errors = {words[name]: value for name, value in model.errors.items() if name in words}
     known = ", ".join(f"{word} {value:.3g}" for word, value in errors.items() if not np.isnan(value))
-    networks = f"{model.n_networks} network{'s' if model.n_networks > 1 else ''}"
+    networks = count_networks(model.n_networks, model.n_predicting)
     if model.n_kept_rows:
         networks += f", one kind keeps {model.n_kept_rows:,} training rows"
     return networks + (f"; on rows that those of a fold left out together (out of bag): {known}" if known else "")

@@ -55,6 +55,8 @@ class ModelSummary:
         The epoch that was kept.
     n_networks : int
         Number of networks.
+    n_predicting : int
+        Networks with weight in the prediction.
     n_kept_rows : int
         Training rows that are in the file, because a kernel machine counts.
     errors : dict of str to float
@@ -72,6 +74,7 @@ class ModelSummary:
     history: pd.DataFrame
     best_epoch: int
     n_networks: int
+    n_predicting: int
     n_kept_rows: int
     errors: dict[str, float]
 
@@ -120,6 +123,33 @@ def read_summary(folder: str | Path) -> ModelSummary:
         raise ModelFileError(f"The model in {name} contradicts itself ({detail(error)}): {AGAIN}") from error
 
 
+def count_networks(n: int, n_predicting: int) -> str:
+    """Say how many networks a model has, and how many of them have weight in its prediction.
+
+    Parameters
+    ----------
+    n : int
+        All networks.
+    n_predicting : int
+        Those with weight.
+
+    Returns
+    -------
+    str
+        Words for a sentence or a table.
+
+    Examples
+    --------
+    >>> count_networks(8, 8), count_networks(33, 17)
+    ('8 networks', '33 networks, 17 of which have weight (the others only predict rows left out)')
+    """
+    total = f"{n:,} network{'' if n == 1 else 's'}"
+    if n_predicting == n:
+        return total
+    have = "has" if n_predicting == 1 else "have"
+    return f"{total}, {n_predicting:,} of which {have} weight (the others only predict rows left out)"
+
+
 def _summary(document: dict[str, Any], arrays: dict[str, Any]) -> ModelSummary:
     estimator = text(document["estimator"], "estimator")
     task = TASKS[estimator]
@@ -148,6 +178,7 @@ def _summary(document: dict[str, Any], arrays: dict[str, Any]) -> ModelSummary:
         history=history,
         best_epoch=best_epoch,
         n_networks=len(document["member_kinds"]),
+        n_predicting=int(np.count_nonzero(arrays["member_weights"])),
         n_kept_rows=max((len(array) for name, array in arrays.items() if name.endswith(ANCHORS)), default=0),
         errors={
             text(name, "an error"): np.nan if value is None else float(value)

@@ -38,6 +38,8 @@ from precisionnet.workers import as_they_come, count_for
 
 FEW_TEST_ROWS = 50
 """With fewer rows a note says that scores mean little."""
+OF_ORDER = ("r", "auc")
+"""Scores of how rows are ordered: a constant guess orders none, and its constant differs from fold to fold."""
 
 OnFit = Callable[[int, int], object]
 
@@ -249,6 +251,8 @@ def _measured(
     said = {str(model.method): network, **_baselines(data, task, seed, folds, model)}
     y, classes, cluster = target_of(data)[folds.tested], getattr(model, "classes_", None), folds.cluster[folds.tested]
     scores = {name: score(y, found.predicted, found.probabilities, classes) for name, found in said.items()}
+    guess = scores[TRIVIAL[task]]
+    guess |= dict.fromkeys(guess.keys() & set(OF_ORDER), np.nan)
     notes = list(dict.fromkeys(warned)) + _notes(data, folds, task)
     return Measured(
         model,

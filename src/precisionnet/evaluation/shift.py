@@ -9,6 +9,7 @@
   (``estimators.reference``). So many of m new rows lie above the r-th smallest of n by chance as the beta-binomial
   distribution with n + 1 - r and r says: of few training rows the limit itself is a matter of chance.
 - **Target**: the share of predictions outside the training targets.
+- **Gaps**: the rows in which a third or more of the columns hold no value, so that training rows' medians predict.
 
 Of a table with labels and gaps the numbers and dates are compared. Labels that the model never saw are named by the
 encoder (``TableEncoder.unseen_levels``).
@@ -47,6 +48,9 @@ NORMAL_QUARTILES = 1.349
 """Distance of a normal distribution's quartiles, in standard deviations."""
 ROWS_FOR_SPREAD = 8
 """With at least so many new rows, a change of unit must also show as the same factor in their spread."""
+FILLED_SHARE = 1 / 3
+"""A row with so large a share of its columns filled in is hardly the row's own."""
+FILLED_NAMED = 5
 UNIT_Z = 3.0
 """A column may be in another unit if its median in new rows is so many standard deviations off."""
 
@@ -79,6 +83,10 @@ class Shift:
         Share of predictions outside the training targets; NaN of classes.
     target_range : (float, float) or None
         The training targets' ends.
+    filled : Series
+        Of each row in which medians fill a third or more of the columns: how many, the most first.
+    n_fillable : int
+        Columns whose gaps medians fill; those of labels have none.
 
     Examples
     --------
@@ -101,6 +109,8 @@ class Shift:
     n_extreme: int
     share_outside: float
     target_range: tuple[float, float] | None
+    filled: pd.Series[Any]
+    n_fillable: int
 
     @property
     def shifted(self) -> bool:
@@ -152,11 +162,31 @@ class Shift:
         rows = "1 row is" if self.n_rows == 1 else f"{self.n_rows:,} rows are"
         return f"The {rows} not like those that the model learned from: {'; '.join(findings)}."
 
+    def filled_sentence(self) -> str:
+        """Return one sentence that names the rows of which little was measured; empty where there are none.
+
+        Returns
+        -------
+        str
+            Which rows, how many of their columns are empty, and what to do.
+        """
+        n = len(self.filled)
+        if not n:
+            return ""
+        named = ", ".join(f"{shown(row)} ({count})" for row, count in self.filled.iloc[:FILLED_NAMED].items())
+        more = f" and {n - FILLED_NAMED:,} more" if n > FILLED_NAMED else ""
+        return (
+            f"In {n:,} of {self.n_rows:,} rows a third or more of {self.n_fillable:,} columns hold no value: "
+            f"{named}{more}. Medians of the training rows stand in for what was not measured: measure it, or do not "
+            "rely on the predictions of those rows."
+        )
+
     def _unit_sentence(self) -> str:
         odd = self.columns[self.other_unit]
         first = odd.iloc[0]
         factor = float(odd["factor"].mode().iloc[0])
-        times = f"{factor if factor > 1 else 1 / factor:.3g} times {'larger' if factor > 1 else 'smaller'}"
+        size = factor if factor > 1 else 1 / factor
+        times = f"{f'{size:,.0f}' if size >= 100 else f'{size:g}'} times {'larger' if factor > 1 else 'smaller'}"
         one = f"Column {shown(first['column'])} is"
         which = one if len(odd) == 1 else f"{len(odd)} of {len(self.columns)} columns are"
         return (
@@ -192,6 +222,7 @@ def compare_rows(model: Any, X: pd.DataFrame) -> Shift:
     True
     """
     fitted, n_rows = model.fitted, len(X)
+    n_fillable, filled = _filled_rows(fitted, X)
     if n_rows > MOST_ROWS:
         X = X.iloc[np.linspace(0, n_rows - 1, MOST_ROWS).round().astype(np.intp)]
     m = len(X)
@@ -234,7 +265,18 @@ def compare_rows(model: Any, X: pd.DataFrame) -> Shift:
         n_extreme=int(extreme.sum()),
         share_outside=outside,
         target_range=limits,
+        filled=filled,
+        n_fillable=n_fillable,
     )
+
+
+def _filled_rows(fitted: Any, X: pd.DataFrame) -> tuple[int, pd.Series[Any]]:
+    """Return how many columns medians can fill, and in how many they do, of the rows that are hardly their own."""
+    if fitted.encoder is not None:
+        X = X[[column.name for column in fitted.encoder.columns_ if column.kind not in ("category", "left out")]]
+    gaps = X.isna().sum(axis=1)
+    found = gaps[(gaps > 0) & (gaps >= FILLED_SHARE * X.shape[1])]
+    return X.shape[1], found.sort_values(ascending=False, kind="stable")
 
 
 def _correlation(covariance: Matrix, deviation: FloatArray) -> Matrix:

@@ -129,6 +129,8 @@ def _complaints_about(values: FloatArray, names: list[str]) -> list[str]:
     size = np.abs(values).max(axis=0)
     spread = (values / np.where(size > 0, size, 1.0)).std(axis=0)
     constant = spread <= ROUNDING
+    if constant.sum() > 1:
+        return [f"Columns {listed(constant)} do not vary: they have no correlation with any other; drop them."]
     if constant.any():
         return [f"Column {listed(constant)} does not vary: it has no correlation with any other; drop it."]
     return []

@@ -311,4 +311,4 @@ def _refuse_other_table(model: BasePNN, X: FloatArray) -> None:
 
 
 def _counted(number: int, what: str) -> str:
-    return f"No {what} is" if number == 0 else f"1 {what} is" if number == 1 else f"{number} {what}s are"
+    return f"No {what} is" if number == 0 else f"1 {what} is" if number == 1 else f"{number:,} {what}s are"

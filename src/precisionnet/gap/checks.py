@@ -221,7 +221,8 @@ def covariate_complaints(
                 "or putting it in would leave no gap; leave it out."
             )
     adjusted = frames.get("adjust_for")
-    if not wrong and labels is not None and (adjusted is not None or site is not None):
+    known = labels is not None and bool(labels.notna().all())  # missing ones are complained of by group_complaints
+    if not wrong and labels is not None and known and (adjusted is not None or site is not None):
         beside = pd.DataFrame(index=labels.index) if adjusted is None else adjusted
         beside = (
             beside if site is None else beside.assign(**{_free("site", beside.columns): site.astype(str).to_numpy()})

@@ -165,7 +165,7 @@ def fit_correction(kind: str, prediction: FloatArray, age: FloatArray, people: A
         if slopes[flattest] < LEAST_SLOPE:
             raise InputError(
                 f"Out of fold the predictions stop rising with the target near {age[flattest]:.3g} (slope "
-                f"{slopes[flattest]:.3f}): the smooth correction would divide by that slope; use correction='scaled'."
+                f"{slopes[flattest]:.3f}): the smooth correction would divide by that slope, the scaled one does not."
             )
     return Correction(kind, intercept, slope, error, len(age), spline, weights)
 

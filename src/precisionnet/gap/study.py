@@ -332,7 +332,7 @@ def _corrections(
         except InputError as error:
             if kind != "smooth":
                 raise
-            notes.append(f"There is no smooth correction. {error}")
+            notes.append(f"The smooth gap is left empty, and the corrected gap is not affected. {error}")
     return kinds, notes
 
 

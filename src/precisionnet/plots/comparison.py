@@ -114,7 +114,9 @@ def repeats(scores: pd.DataFrame, labels: Mapping[str, str], axis: str) -> Figur
     ['Joint', 'ridge']
     """
     figure, axes = _rows_of_methods(list(scores.columns), labels)
-    low, high = _limits(scores.mean().to_numpy(dtype=float), scores.to_numpy(dtype=float), FAR)
+    means, spreads = (values.to_numpy(dtype=float) for values in (scores.mean(), scores.std(ddof=1).fillna(0.0)))
+    drawn = np.vstack([scores.to_numpy(dtype=float), means - spreads, means + spreads])
+    low, high = _limits(means, drawn, FAR)
     height = np.arange(scores.shape[1])
     for values in scores.to_numpy(dtype=float):
         inside = np.where((values >= low) & (values <= high), values, np.nan)
@@ -124,7 +126,7 @@ def repeats(scores: pd.DataFrame, labels: Mapping[str, str], axis: str) -> Figur
         if len(values) == 0:
             axes.annotate("failed", (0.5, place), xycoords=("axes fraction", "data"), ha="center", va="center")
             continue
-        style, mean = look(str(method)), float(values.mean())
+        style, mean, spread = look(str(method)), float(means[place]), float(spreads[place])
         inside = values[(values >= low) & (values <= high)]
         axes.scatter(
             inside, np.full(len(inside), place), s=20, marker=style.marker, color=style.color, alpha=0.5, lw=0, zorder=2
@@ -132,7 +134,6 @@ def repeats(scores: pd.DataFrame, labels: Mapping[str, str], axis: str) -> Figur
         if not low <= mean <= high:
             _at_the_edge(axes, place, mean, high)
             continue
-        spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
         axes.errorbar(
             mean, place, xerr=spread or None, color=style.color, marker=style.marker, markersize=9, linewidth=2,
             capsize=4, markeredgecolor="white", markeredgewidth=1, zorder=3,

@@ -183,15 +183,21 @@ def draw_node_bars(
     label: str = "",
     beyond: str = "beyond chance, ",
 ) -> None:
-    """Draw bars of columns, as ``node_bars`` says; without an interval where ``low`` is empty."""
+    """Draw bars of columns, as ``node_bars`` says; without an interval where ``low`` is empty.
+
+    Sizes go to the right alone, numbers with a sign to either side of zero.
+    """
     short_names = dict(zip(nodes["node"], without_common_ending([str(name) for name in nodes["node"]]), strict=True))
-    shown = nodes.sort_values([sure, value], ascending=False, kind="stable").head(BARS).iloc[::-1]
+    order = np.lexsort((-nodes[value].abs().to_numpy(dtype=float), ~nodes[sure].to_numpy(dtype=bool)))
+    shown = nodes.iloc[order[:BARS][::-1]]
     size, place = shown[value].to_numpy(dtype=float), np.arange(len(shown))
     direction = shown["direction"].to_numpy() if "direction" in shown else np.ones(len(shown))
     certain = shown[sure].to_numpy(dtype=bool)
     of_direction = {1: POSITIVE, -1: NEGATIVE, 0: UNSIGNED}
     colors = [of_direction[int(np.sign(d))] if c else PALE for c, d in zip(certain, direction, strict=True)]
     axes.barh(place, size, color=colors, height=0.68)
+    if (size < 0.0).any():
+        axes.axvline(0.0, color=MUTED, linewidth=0.8)
     if low:
         ends = [size - shown[low].to_numpy(dtype=float), shown[high].to_numpy(dtype=float) - size]
         reach: FloatArray = np.maximum(np.vstack(ends), 0.0)

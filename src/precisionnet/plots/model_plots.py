@@ -177,12 +177,12 @@ class ModelPlots:
             draw_node_bars(ax, nodes, value="importance", low="importance_low", high="importance_high", label=label)
             ax.set_title("What the prediction rests on")
             return ax
-        nodes = pd.DataFrame({"node": list(effects), "size": np.abs(list(effects.values())), "sure": True})
+        nodes = pd.DataFrame({"node": list(effects), "effect": list(effects.values()), "sure": True})
         if self._signed:
-            nodes["direction"] = np.sign(list(effects.values()))
+            nodes["direction"] = np.where(self.model.fitted.blocks.signed, np.sign(nodes["effect"]), 0.0)
         ax = _axes(ax, 7.6, bars_height(len(nodes)))
         label = f"effect of a standard deviation, {unit}"
-        draw_node_bars(ax, nodes, value="size", low="", high="", label=label, beyond="")
+        draw_node_bars(ax, nodes, value="effect", low="", high="", label=label, beyond="")
         ax.set_title("What the prediction rests on (not tested)")
         return ax
 

@@ -75,13 +75,13 @@ def sure_sentence(found: EdgeInference) -> str:
     if found.method == "stability":
         ground = "named by so many halves of the people that at most one such pair is expected to be named by chance"
         none = "No edge is named often enough by halves of the people: so few rows show no edge for sure."
-        return none if n == 0 else f"{n} of {of} pairs {_are(n)} {ground}."
+        return none if n == 0 else f"{n:,} of {of:,} pairs {_are(n)} {ground}."
     if n == 0:
         return (
             f"No edge of the data's graph is beyond chance at a false discovery rate of {LEVEL:g}: with these rows no "
             "pair can be told from independence given the others."
         )
-    return f"{n} of {of} pairs {_are(n)} joined beyond chance at a false discovery rate of {LEVEL:g}."
+    return f"{n:,} of {of:,} pairs {_are(n)} joined beyond chance at a false discovery rate of {LEVEL:g}."
 
 
 def data_graph_part(
@@ -146,7 +146,7 @@ def shown_sentence(n: int, drawn: int, listed: int) -> str:
     """Say how many of the ``n`` that are beyond chance a page draws and lists, where that is not all of them."""
     said = [f"the {drawn} strongest are drawn"] if n > drawn else []
     said += [f"the first {listed} are listed"] if n > listed else []
-    return f"Of these {n}, {' and '.join(said)}; the files have all." if said else ""
+    return f"Of these {n:,}, {' and '.join(said)}; the files have all." if said else ""
 
 
 def interval_text(low: float, high: float, digits: int = 3) -> str:

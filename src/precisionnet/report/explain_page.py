@@ -180,7 +180,7 @@ def _figures(about: Explanation, nodes: pd.DataFrame, edges: pd.DataFrame) -> di
             drawn[f"brain-{number}"] = (
                 plots.brain_map(
                     values,
-                    label=f"importance, {unit}",
+                    label=f"importance, with the sign of its direction, {unit}",
                     signed=True,
                     sure=sure,
                     measure=measure,

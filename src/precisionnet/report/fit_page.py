@@ -17,6 +17,7 @@ from markupsafe import Markup
 from precisionnet import plots
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.checks import Finding
+from precisionnet.estimators.summary import count_networks
 from precisionnet.evaluation import Measured
 from precisionnet.evaluation.metrics import decimals_of, significant
 from precisionnet.evidence import EdgeInference, TaskEvidence
@@ -316,7 +317,7 @@ def _fitted(model: Any) -> list[tuple[str, str]]:
         ("spectral bound used (M)", significant(model.spectral_bound_)),
         ("eigenvalues of the sparse precision", f"{significant(smallest)} to {significant(largest)}"),
         ("epochs run, epoch kept", f"{model.n_iter_}, {model.best_epoch_}"),
-        ("networks", str(len(model.networks_))),
+        ("ensemble", count_networks(len(model.networks_), int(np.count_nonzero(model.fitted.member_weights)))),
         ("weights of their kinds", ", ".join(f"{kind} {weight:.2f}" for kind, weight in model.kind_weights_.items())),
         ("weights of one network", " or ".join(f"{count:,}" for count in dict.fromkeys(counts))),
         ("random seed", _show(model.random_state)),

@@ -88,7 +88,7 @@ class GroupGraph:
         """Say how many edges are beyond chance."""
         if self.evidence is None:
             return f"Graph of {self.label}: {self.refusal}"
-        return f"Graph of {self.label} ({self.n_rows} rows): {sure_sentence(self.evidence)}"
+        return f"Graph of {self.label} ({self.n_rows:,} rows): {sure_sentence(self.evidence)}"
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def _verdict(found: GroupGraphs) -> list[str]:
         n = int((edges["q_value"] <= LEVEL).sum())
         n_different += int(p["structure"] <= 0.05)
         differ = "differ" if p["structure"] <= 0.05 else "cannot be told apart"
-        what = f"{n} edge{'s' if n > 1 else ''} beyond chance" if n else "no single edge beyond chance"
+        what = f"{n:,} edge{'s' if n > 1 else ''} beyond chance" if n else "no single edge beyond chance"
         said.append(
             f"The graphs of {a} and {b} {differ} as a whole (structure p = {q_text(float(p['structure']))}), with "
             f"{what} at a false discovery rate of {LEVEL:g}."

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from precisionnet.errors import printable
+from precisionnet.estimators.fitted import Fitted
 from precisionnet.evaluation import Measured
 from precisionnet.evaluation.metrics import decimals_of, significant
 from precisionnet.evidence import EdgeInference
@@ -78,6 +79,9 @@ SOLVED = {
     ("kernel", "regression"): "kernel ridge regression",
     ("kernel", "classification"): "kernel ridge regression of each class's indicator",
 }
+
+ALIKE = 0.05
+"""Columns whose counts in a kernel's distance differ by no more than this share count alike."""
 
 
 def _cite(*keys: str) -> str:
@@ -162,11 +166,15 @@ def _networks(model: Any) -> str:
     for kind, weight in model.kind_weights_.items():
         weights[KINDS[kind]] += weight
     solved = [kind for kind in model.kind_weights_ if _is_solved(kind)]
+    total = len(model.networks_)
+    of = f" of {total}" if n < total else ""
     if n == 1:
-        made = f"one network ({next(iter(weights))}). "
+        made = f"one{of} network{'s' * (n < total)} ({next(iter(weights))}). "
     else:
         listed = ", ".join(f"{name} {weight:.2f}" for name, weight in weights.items())
-        made = f"the weighted mean of {n} networks ({listed}). "
+        made = f"the weighted mean of {n}{of} networks ({listed}). "
+    if n < total:
+        made += f"The other{'s' * (total > n + 1)} only predicted rows left out. "
     made += "Kinds were weighted by their error on rows that their networks had left out. "
     if model.fitted.sharpness > 1.001:
         made += f"Their mean logits were multiplied by {model.fitted.sharpness:.2f}, a factor chosen on the same rows. "
@@ -177,7 +185,8 @@ def _networks(model: Any) -> str:
     n_linear = len([kind for kind in solved if kind != "kernel"])
     others = ["the linear one"] * (n_linear == 1) + ["the linear ones"] * (n_linear > 1)
     others += ["the kernel machine"] * (n_linear < len(solved))
-    return f"{made}{'All but ' + ' and '.join(others) if solved else 'They'} run {_convolutions(model)}."
+    they = "They" if n == total else "Those with weight"
+    return f"{made}{'All but ' + ' and '.join(others) if solved else they} run {_convolutions(model)}."
 
 
 def _convolutions(model: Any) -> str:
@@ -202,25 +211,37 @@ def _trained_sentences(result: Measured) -> Iterator[str]:
         said += f"(learning rate {settings.learning_rate:g}, "
         said += f"mini-batches of {settings.batch_size} rows, " if settings.recipe == "standard" else ""
         said += f"at most {settings.max_epochs} epochs, of which number {model.best_epoch_} was kept)."
-        yield from (_solved_sentence(kind, result.task) for kind in solved)
+        yield from (_solved_sentence(kind, result) for kind in solved)
         yield said
     else:
-        yield from (_solved_sentence(kind, result.task) for kind in solved)
+        yield from (_solved_sentence(kind, result) for kind in solved)
 
 
 def _is_solved(kind: str) -> bool:
     return (kind, "regression") in SOLVED
 
 
-def _solved_sentence(kind: str, task: str) -> str:
+def _solved_sentence(kind: str, result: Measured) -> str:
+    solved = SOLVED[kind, result.task]
     if kind == "kernel":
+        name, alike = _kernel(result.model.fitted)
+        count = "count alike" if alike else "count as much as the trained networks' gradient along them"
         return (
-            f"The kernel machine was solved as {SOLVED[kind, task]} with Matern's kernel of smoothness 3/2 or a "
-            "Gaussian one; the kernel, whether columns count in the distance of two rows alike or by the networks' "
-            "gradient, its width and its noise were best on rows left out."
+            f"The kernel machine was solved as {solved} with {name}, in a distance of two rows in which all columns "
+            f"{count}; kernel, distance, width and noise were those that were best on rows left out."
         )
     name = {"linear": "linear network", "lasso": "linear network with an l1 penalty"}[kind]
-    return f"The {name} was solved as {SOLVED[kind, task]}, with the penalty that was best on rows left out."
+    return f"The {name} was solved as {solved}, with the penalty that was best on rows left out."
+
+
+def _kernel(fitted: Fitted) -> tuple[str, bool]:
+    """Return the name of the kernel with most weight in the prediction, and whether all columns count alike in it."""
+    weights = np.where(np.array(fitted.member_kinds) == "kernel", fitted.member_weights, 0.0)
+    readout: Any = fitted.networks[int(np.argmax(weights))].readout
+    counts = readout.scale.numpy() * np.sqrt(fitted.covariance.diagonal())  # of a column in units of its deviation
+    counts = counts[counts > 0.0]  # a constant column sets no rows apart
+    alike = not len(counts) or bool(counts.max() < (1.0 + ALIKE) * counts.min())
+    return "a Gaussian kernel" if readout.gaussian else "Matern's kernel of smoothness 3/2", alike
 
 
 def chosen_by(model: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, Template, select_autoescape
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from precisionnet.errors import printable
 from precisionnet.evaluation.methods import METHODS, label
@@ -44,6 +44,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         finalize=_without_control_characters,
     )
+    made.filters["commas"] = "{:,}".format
+    made.filters["breakable"] = _breakable
     made.globals["all_scripts"] = scripts
     return made
 
@@ -51,6 +53,11 @@ def _environment() -> Environment:
 def _without_control_characters(value: Any) -> Any:
     """Spell control characters out: a name from a file may hold escape sequences or switch the writing direction."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _breakable(name: str) -> Markup:
+    """Let a narrow page break a name after its underscores."""
+    return escape(printable(name)).replace("_", Markup("_<wbr>"))
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def render_prediction(
     return template("prediction.html.j2").render(
         target=model.target_name_ or "the target",
         shift=shift,
-        verdict=shift.sentence()
+        verdict=" ".join(filter(None, [shift.sentence(), shift.filled_sentence()]))
         or "The rows are like those that the model learned from, as far as means, units and distances tell.",
         correction=correction,
         told=[sentence.strip() for sentence in told if sentence.strip()],
@@ -83,7 +83,7 @@ def render_prediction(
         p_text=_p_text,
         far_percent=FAR_PERCENT,
         extreme=EXTREME,
-        summary=_summary(predicted),
+        summary=[] if shift.other_unit.any() else _summary(predicted),
         versions=versions(),
     )
 

@@ -153,7 +153,7 @@
       const { graph } = state;
       state.shown = d3.range(graph.v.length).filter(e => Math.abs(graph.v[e]) >= state.least && passes(graph, e));
       const all = graph.total > graph.v.length ? `${d3.format(",")(graph.total)}, of which this page carries the strongest ${d3.format(",")(graph.v.length)}` : d3.format(",")(graph.total);
-      counted.textContent = `${d3.format(",")(state.shown.length)} edges shown of ${all}. ${graph.note}`;
+      counted.textContent = `${d3.format(",")(state.shown.length)} edge${state.shown.length === 1 ? "" : "s"} shown of ${all}. ${graph.note}`;
       root.dataset.shown = state.shown.length;
       find(".strength-said").textContent = `${d3.format(".2~r")(state.least)} or more`;
       circle.draw(graph, state.shown, state.kept);
