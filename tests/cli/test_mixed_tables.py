@@ -98,6 +98,33 @@ def test_predictions_take_a_table_as_it_comes(precisionnet, fitted, tmp_path):
     )
 
 
+def test_slash_dates_are_read_as_in_the_fit(precisionnet, tmp_path):
+    """Days of the new rows may all be below 13: what the fit saw says which number is the month."""
+    rng = np.random.default_rng(5)
+    when = pd.Timestamp("2015-01-01") + pd.to_timedelta(rng.integers(0, 365, 90), unit="D")
+    frame = pd.DataFrame({"a": rng.normal(size=90), "when": when.strftime("%m/%d/%Y"), "y": 10.0 * when.month})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert precisionnet("fit", tmp_path / "t.csv", "--target", "y", "--out", tmp_path / "o", *QUICK).code == 0
+    early = when.day <= 12
+    written = {}
+    for name, form in (("us", "%m/%d/%Y"), ("iso", "%Y-%m-%d")):
+        new = frame[early].assign(when=when[early].strftime(form)).drop(columns="y")
+        new.to_csv(tmp_path / f"{name}.csv", index=False)
+        done = precisionnet("predict", tmp_path / "o", tmp_path / f"{name}.csv", "-o", tmp_path / "p.csv")
+        assert done.code == 0, done.err
+        written[name] = pd.read_csv(tmp_path / "p.csv")["predicted_y"]
+    np.testing.assert_array_equal(written["us"], written["iso"])
+    frame.assign(when=when.strftime("%d/%m/%Y")).to_csv(tmp_path / "uk.csv", index=False)
+    done = precisionnet("predict", tmp_path / "o", tmp_path / "uk.csv")
+    assert done.code == 2
+    assert "'when' of" in done.sentence
+    assert "read as month/day/year" in done.sentence
+    assert "2024-01-31" in done.sentence
+    done = precisionnet("explain", tmp_path / "o", tmp_path / "uk.csv", "--out", tmp_path / "e", "--quick")
+    assert done.code == 2
+    assert "read as month/day/year" in done.sentence
+
+
 def test_show_names_columns_once(precisionnet, fitted, tmp_path):
     folder, _ = fitted
     done = precisionnet("show", folder / "o", "--edges", tmp_path / "e.csv")

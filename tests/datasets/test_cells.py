@@ -134,6 +134,39 @@ def test_what_is_refused_says_where(tmp_path, text, sentence):
         load(tmp_path, text)
 
 
+def days(tmp_path, *cells, **options):
+    rows = [f"{i},{cell},{i % 7}" for i, cell in enumerate(cells)]
+    return load(tmp_path, "\n".join(["a,when,y", *rows]), categories=True, **options)
+
+
+@pytest.mark.parametrize(
+    ("cells", "month", "order", "guessed"),
+    [
+        (("03/02/2024", "05/25/2024"), 3, "month/day/year", False),
+        (("03/02/2024", "25/05/2024"), 2, "day/month/year", False),
+        (("03.02.2024", "05.05.2024"), 2, "day/month/year", False),
+        (("03/02/2024", "05/05/2024"), 2, "day/month/year", True),
+        (("2024-02-03", "2024-05-05"), 2, None, False),
+    ],
+)
+def test_the_order_of_dates_is_kept_and_a_guess_is_a_doubt(tmp_path, cells, month, order, guessed):
+    data = days(tmp_path, *cells)
+    assert data.X["when"].dt.month[1] == month
+    assert data.X.attrs.get("date_orders", {}).get("when") == order
+    assert any("a guess" in doubt and "2024-01-31" in doubt for doubt in data.doubts) == guessed
+    assert any("read as" in note for note in data.notes) == (order is not None and not guessed)
+
+
+def test_the_order_of_dates_may_be_given(tmp_path):
+    data = days(tmp_path, "03/02/2024", "05/05/2024", date_orders={"when": "month/day/year"})
+    assert data.X["when"].dt.month[1] == 3
+    assert not data.doubts
+    with pytest.raises(InputError, match=r"'when' of .* as month/day/year .* '25/05/2024' in row 2, .*2024-01-31"):
+        days(tmp_path, "03/02/2024", "25/05/2024", date_orders={"when": "month/day/year"})
+    with pytest.raises(InputError, match="date_orders= must be"):
+        days(tmp_path, "03/02/2024", "05/05/2024", date_orders={"when": "mdy"})
+
+
 def test_a_date_in_a_workbook(tmp_path):
     frame = pd.DataFrame({"a": [1.5, 2.5, 3.5], "b": [2.0, datetime.datetime(2024, 3, 2), 4.0], "y": [1, 2, 3]})
     frame.to_excel(tmp_path / "t.xlsx", index=False)

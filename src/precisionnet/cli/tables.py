@@ -188,8 +188,10 @@ def rows_of_model(
         data = load_table(*paths, **roles)  # names the rows as for the fit
         if set(names) <= set(data.X.columns):
             return replace(data, X=data.X[names])
-    labels = [c.name for c in encoder.columns_ if c.kind not in ("number", "left out")] if encoder is not None else []
-    return load_table(*paths, **roles, features=names, format="table", categories=labels)
+    columns = () if encoder is None else encoder.columns_
+    labels = [column.name for column in columns if column.kind not in ("number", "left out")]
+    orders = {column.name: column.date_order for column in columns if column.date_order}
+    return load_table(*paths, **roles, features=names, format="table", categories=labels, date_orders=orders)
 
 
 def _several_measures(names: list[str]) -> list[str] | None:

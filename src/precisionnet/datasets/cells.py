@@ -13,7 +13,7 @@ file, the column and the row.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from precisionnet.errors import refuse_all, shown, some
+from precisionnet.preprocessing.column_kinds import DATE_ORDERS
 from precisionnet.types import BoolArray, FloatArray
 
 MISSING_TEXT = (
@@ -103,71 +104,124 @@ class ReadColumns(NamedTuple):
     """Sentences that say which cells were read as what."""
     complaints: list[str]
     """Sentences on cells that cannot be read: file, column and row, and what to do."""
+    doubts: list[str]
+    """Sentences on what was guessed."""
+    date_orders: dict[str, str]
+    """In which order the dates of a column stand there, of DATE_ORDERS."""
 
 
 def read_columns(
-    frame: pd.DataFrame, path: str, way: str = DROPPABLE, *, categories: Collection[str] | bool = False
+    frame: pd.DataFrame,
+    path: str,
+    way: str = DROPPABLE,
+    *,
+    categories: Collection[str] | bool = False,
+    date_orders: Mapping[str, str] | None = None,
 ) -> ReadColumns:
-    """Read columns as numbers; ``categories`` are columns of labels, True: every column that holds text or dates."""
+    """Read columns as numbers; ``categories`` are columns of labels, True: every column that holds text or dates.
+
+    ``date_orders`` says of columns in which order their dates are written.
+    """
     if all(dtype == np.float64 for dtype in frame.dtypes) and not (frame.to_numpy() == MISSING_CODE).any():
-        return ReadColumns(frame, [], [])  # a large table is not copied
+        return ReadColumns(frame, [], [], [], {})  # a large table is not copied
     values: dict[str, Any] = {}
     bad: dict[str, Numbers] = {}
+    labels = dict[str, Labels]()
     notes = list[str]()
     for position, name in enumerate(map(str, frame.columns)):
         column = frame.iloc[:, position]
         if not isinstance(categories, bool) and name in categories:
-            values[name], said = to_labels(column, path)
-            notes += said
+            labels[name] = to_labels(column, path, (date_orders or {}).get(name, ""))
+            values[name] = labels[name].values
+            notes += labels[name].notes
             continue
         numbers = to_numbers(column, name, path)
         values[name] = numbers.values
         if categories is True and numbers.unreadable.any() and not _are_mistakes(column, numbers):
-            values[name], said = to_labels(column, path)
-            notes += said
+            labels[name] = to_labels(column, path, (date_orders or {}).get(name, ""))
+            values[name] = labels[name].values
+            notes += labels[name].notes
         else:
             notes += numbers.notes
             if numbers.unreadable.any():
                 bad[name] = numbers
     if len(notes) > 3:
         notes = [*notes[:2], f"{len(notes) - 2} more columns of {path!r} were read in such a way."]
-    return ReadColumns(pd.DataFrame(values, index=frame.index), notes, text_complaints(bad, frame, path, way))
+    return ReadColumns(
+        pd.DataFrame(values, index=frame.index),
+        notes,
+        [*text_complaints(bad, frame, path, way), *(said for read in labels.values() for said in read.complaints)],
+        [said for read in labels.values() for said in read.doubts],
+        {name: read.date_order for name, read in labels.items() if read.date_order},
+    )
 
 
-def to_labels(column: pd.Series[Any], path: str) -> tuple[pd.Series[Any], list[str]]:
-    """A column of labels as text without blanks around it, or of dates as datetime64; NaN where missing."""
+class Labels(NamedTuple):
+    """A column read as labels or dates."""
+
+    values: pd.Series[Any]
+    """Text without blanks around it, or datetime64; NaN where missing."""
+    date_order: str = ""
+    """The order in which dates stand there, of DATE_ORDERS; empty where that cannot be asked."""
+    notes: tuple[str, ...] = ()
+    complaints: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+
+def to_labels(column: pd.Series[Any], path: str, date_order: str = "") -> Labels:
+    """Read a column of labels, or of dates where every cell is one.
+
+    ``date_order`` is the order in which its dates are written; empty finds it in the cells: a number above 12 is a day,
+    dots stand after a day that comes first, and anything else is guessed.
+    """
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        return column, []
+        return Labels(column)
     text = _stripped(column)
     text = text.mask(text.isin(MISSING_TEXT))
     known = text.dropna()
     if len(known) and known.map(lambda cell: hasattr(cell, "isoformat")).all():
-        return pd.to_datetime(text), []
-    dates, how = _dates(text.where(text.isna(), text.astype(str)))
-    if dates is None:
-        return text, []
-    return dates, [f"Column {shown(str(column.name))} of {path!r} holds dates, read as {how}."] if how else []
+        return Labels(pd.to_datetime(text))
+    here = f"Column {shown(str(column.name))} of {path!r}"
+    for order, form in (("year/month/day", _YEAR_FIRST), (date_order, _YEAR_LAST)):
+        parts = known.astype(str).str.extract(form)
+        if len(parts) and not parts.isna().any(axis=None):
+            return _to_dates(text, parts.astype(int), order, here)
+    return Labels(text)
 
 
-def _dates(text: pd.Series[Any]) -> tuple[pd.Series[Any] | None, str]:
-    """Dates where every cell is one, and how they were read where that can be asked."""
-    known = text.dropna()
-    if not len(known):
-        return None, ""
-    parts = known.str.extract(_YEAR_FIRST)
-    order, how = ("year", "month", "day"), ""
-    if parts.isna().any(axis=None):
-        parts = known.str.extract(_YEAR_LAST)
-        if parts.isna().any(axis=None):
-            return None, ""
-        month_first = bool((parts[1].astype(int) > 12).any()) and not bool((parts[0].astype(int) > 12).any())
-        order, how = (
-            (("month", "day", "year"), "month/day/year")
-            if month_first
-            else (("day", "month", "year"), "day/month/year")
+def _to_dates(text: pd.Series[Any], parts: pd.DataFrame, order: str, here: str) -> Labels:
+    """Dates from their three numbers, in this order or, where it is empty, in that which they show; else text."""
+    day_first, month_first = DATE_ORDERS
+    known, asked, guessed = text.dropna().astype(str), order, False
+    if not order:
+        first, second = ((parts[place] > 12).any() for place in (0, 1))
+        order = month_first if second and not first else day_first
+        guessed = not first and not second and not known.str.contains(".", regex=False).all()
+    dates = _days(parts, order)
+    if dates.isna().any():
+        other = {day_first: month_first, month_first: day_first}.get(asked)
+        if other is None or _days(parts, other).isna().any():
+            return Labels(text)
+        cell, row = known[dates.isna()].iloc[0], int(text.index.get_indexer(dates.index[dates.isna()])[0]) + 1
+        said = (
+            f"{here} is to be read as {order} (in a prediction, as in the fit) and holds {shown(cell)} in row {row}, "
+            "which is no such date: write dates as 2024-01-31."
         )
-    dates = pd.to_datetime(parts.astype(int).set_axis(list(order), axis=1), errors="coerce")
-    return (None, "") if dates.isna().any() else (dates.reindex(text.index), how)
+        return Labels(text, complaints=(said,))
+    dates = dates.reindex(text.index)
+    if order not in DATE_ORDERS:
+        return Labels(dates)
+    if not guessed:
+        return Labels(dates, order, (f"{here} holds dates, read as {order}.",))
+    doubt = (
+        f"{here} holds dates such as {shown(known.iloc[0])}, read as {order}: a guess, as nothing but the year is above "
+        "12; write dates as 2024-01-31 to be sure."
+    )
+    return Labels(dates, order, doubts=(doubt,))
+
+
+def _days(parts: pd.DataFrame, order: str) -> pd.Series[Any]:
+    return pd.to_datetime(parts.set_axis(order.split("/"), axis=1), errors="coerce")
 
 
 def _are_mistakes(column: pd.Series[Any], numbers: Numbers) -> bool:

@@ -16,6 +16,7 @@ from precisionnet.datasets.neuro.formats import OF_REGIONS
 from precisionnet.datasets.neuro.regions import DESIKAN, DESTRIEUX, HEMISPHERES, is_total, parse_region, reduce_regions
 from precisionnet.datasets.table_files import as_text, check_names, find
 from precisionnet.errors import InputError, did_you_mean, refuse_all, shown, some
+from precisionnet.preprocessing.column_kinds import WRITTEN_AS
 
 AUTO = "auto"
 SITE_NAMES = ("site", "site_id", "scanner", "scanner_id", "center", "centre")
@@ -123,6 +124,8 @@ def assembled(part: TablePart, roles: ColumnRoles, description: str = "") -> tup
         )
     X = features.drop(columns=[c for c in features.columns if c in taken])
     X = X.assign(**{name: values for name, (values, _) in inputs.items()})
+    if orders := {name: order for name, order in part.date_orders.items() if name in X.columns}:
+        X.attrs[WRITTEN_AS] = orders
     notes += _missing_note(X, y)
     data = Dataset(
         X.set_axis(index),

@@ -39,6 +39,10 @@ SCALES = tuple(
     )
 )
 """Words that have an order, whatever their case; three of them make a column ordinal."""
+DATE_ORDERS = ("day/month/year", "month/day/year")
+"""The two ways of writing a date that does not begin with its year."""
+WRITTEN_AS = "date_orders"
+"""Entry of a data frame's ``attrs``: in which of these orders the dates of a column stood in its file."""
 DAYS_A_YEAR = 365.25
 INDICATOR_SHARE = 0.01
 """Share of missing training rows above which a column says where a value is missing."""
@@ -74,6 +78,12 @@ def are_plain(frame: pd.DataFrame) -> BoolArray:
 
 def _is_plain(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "iuf"
+
+
+def date_order(column: pd.Series[Any]) -> str:
+    """In which order the dates of a column stood in its file; empty where the year came first, or nobody knows."""
+    order = column.attrs.get(WRITTEN_AS, {}).get(str(column.name), "")
+    return order if order in DATE_ORDERS else ""
 
 
 def texts(column: pd.Series[Any]) -> pd.Series[Any]:
