@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from precisionnet.datasets import load_participants, load_table
 from precisionnet.datasets.cells import decimal_points, to_numbers
-from precisionnet.errors import InputError
+from precisionnet.errors import Complaints, InputError
 
 ROWS = "a,b,y\n1.5,2,3\n2.5,1,4\n3.5,7,5\n"
 
@@ -61,6 +61,34 @@ def test_commas_beside_decimal_points_are_not_decimal(tmp_path):
     for text in ("a;b;y\n2.41;1,234;1\n2.5;2,345;2\n", "a;b;y\n2,41;1.234;1\n2,01;987;2\n"):
         with pytest.raises(InputError, match="decimal commas, or thousands"):
             load(tmp_path, text)
+
+
+NUMBERS_NOT_READ = {
+    "american": (",", [f'"{v:,.2f}"' for v in np.linspace(600, 5432.1, 30)], r"'1,099.87' in row 4 .*save it without them, as 1099.87"),
+    "german": (";", [f"{v:,.2f}".translate(str.maketrans(",.", ".,")) for v in np.linspace(600, 5432.1, 30)], "thousands"),
+    "millions": (",", [f'"{v:,}"' for v in range(2_000_000, 2_000_030)], "as 2000000"),
+    "units": (",", [f"{v:.1f} mm3" for v in np.linspace(2, 5, 30)], "a number with its unit"),
+    "unit and thousands": (",", [f'"{v:,.1f} ml"' for v in np.linspace(900, 1100, 30)], "a number with its unit"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", NUMBERS_NOT_READ)
+def test_numbers_written_otherwise_are_never_labels(tmp_path, how):
+    cut, cells, said = NUMBERS_NOT_READ[how]
+    rows = [cut.join((str(i), cell, str(i % 7))) for i, cell in enumerate(cells)]
+    with pytest.raises(InputError, match=f"Column 'a' holds text, not numbers: .*{said}"):
+        load(tmp_path, "\n".join([cut.join("xay"), *rows]), categories=True)
+
+
+def test_commas_in_a_file_with_points_are_named_with_the_points(tmp_path):
+    """Points may be thousands: then every column with a decimal comma would be text, and the target classes."""
+    rows = [f"{5 + i}.{100 + i};0,{10 + i};{30 + i},5" for i in range(30)]
+    with pytest.raises(Complaints) as caught:
+        load(tmp_path, "\n".join(["a;b;y", *rows]), categories=True)
+    of_target, of_features = sorted(caught.value.sentences, reverse=True)
+    assert "Column 'y' holds text, not numbers: '30,5' in row 1" in of_target
+    assert "'0,10' in row 1" in of_features
+    assert "column 'a' has points" in of_features
 
 
 def test_digits_of_other_scripts_are_text_and_not_a_traceback(tmp_path):

@@ -40,8 +40,11 @@ _OPEN = r"[0-9]+(\.[0-9]+)?\+"
 _COMMA = r"[-+]?[0-9]+(,[0-9]+)?([eE][-+]?[0-9]+)?\+?"
 _YEAR_FIRST = r"^([0-9]{4})[-/.]([0-9]{1,2})[-/.]([0-9]{1,2})(?:[ T].*)?$"
 _YEAR_LAST = r"^([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4})(?:[ T].*)?$"
-_WITH_UNIT = r"([-+]?[0-9]+([.,][0-9]+)?) ?([A-Za-zµ%°/²³]{1,8})"
-_THOUSANDS = r"[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+"
+_WITH_UNIT = r"([-+]?[0-9][0-9.,]*) ?([A-Za-zµ%°/²³][A-Za-zµ%°/²³0-9^]{0,7})"
+_GROUPED = (  # 1,234.5 and 1.234,5 and 1,234,567: nothing but numbers with thousands separators
+    r"[-+]?[1-9][0-9]{0,2}((,[0-9]{3})+\.[0-9]+|(\.[0-9]{3})+,[0-9]+|(,[0-9]{3}){2,}|(\.[0-9]{3}){2,})"
+)
+_THOUSANDS = rf"[-+]?[1-9][0-9]{{0,2}},[0-9]{{3}}|{_GROUPED}"
 MOSTLY = 0.8
 """Share of numbers from which on the rest of a column are mistakes, not labels."""
 DROPPABLE = "leave it out with drop=[{name}], correct it, or name it with id= or site= if it says who or where"
@@ -214,8 +217,8 @@ def _to_dates(text: pd.Series[Any], parts: pd.DataFrame, order: str, here: str) 
     if not guessed:
         return Labels(dates, order, (f"{here} holds dates, read as {order}.",))
     doubt = (
-        f"{here} holds dates such as {shown(known.iloc[0])}, read as {order}: a guess, as nothing but the year is above "
-        "12; write dates as 2024-01-31 to be sure."
+        f"{here} holds dates such as {shown(known.iloc[0])}, read as {order}: a guess, as no day shows which it is; "
+        "write dates as 2024-01-31 to be sure."
     )
     return Labels(dates, order, doubts=(doubt,))
 
@@ -225,13 +228,13 @@ def _days(parts: pd.DataFrame, order: str) -> pd.Series[Any]:
 
 
 def _are_mistakes(column: pd.Series[Any], numbers: Numbers) -> bool:
-    """Whether cells that are no numbers stand in a column of numbers: few of them, with units, or with thousands."""
+    """Whether cells that are no numbers are numbers all the same: beside many, or with commas, thousands or units."""
     readable, bad = int(np.isfinite(numbers.values).sum()), int(numbers.unreadable.sum())
     cells = _stripped(column)[numbers.unreadable].astype(str)
     return (
         readable >= MOSTLY * (readable + bad)
-        or bool(cells.str.fullmatch(_THOUSANDS).all())
-        or (bool(cells.str.fullmatch(_WITH_UNIT).all()) and len(set(cells.str.extract(_WITH_UNIT)[2])) == 1)
+        or bool(cells.str.fullmatch(f"{_COMMA}|{_THOUSANDS}").all())
+        or (bool(cells.str.fullmatch(_WITH_UNIT).all()) and len(set(cells.str.extract(_WITH_UNIT)[1])) == 1)
     )
 
 
@@ -242,9 +245,9 @@ def decimal_points(frame: pd.DataFrame, path: str, *, certain: bool, spare: Coll
     otherwise: '2,41' can, '2,413' may be two thousand. Where any column has decimal points, no comma is decimal.
     """
     candidates, proved = list[str](), certain
+    if _with_points(frame) is not None:
+        return []
     for name, column in frame.items():
-        if pd.api.types.is_float_dtype(column.dtype) and bool((column.dropna() % 1 != 0).any()):
-            return []
         if name in spare or not (column.dtype == object or isinstance(column.dtype, pd.StringDtype)):
             continue
         cells = _stripped(column)
@@ -261,6 +264,12 @@ def decimal_points(frame: pd.DataFrame, path: str, *, certain: bool, spare: Coll
     return [f"{which} {some(candidates)} of {path!r} {have} decimal commas, read as points."]
 
 
+def _with_points(frame: pd.DataFrame) -> str | None:
+    """Name the first column whose numbers have decimal points, or points that look like it."""
+    floats = frame.select_dtypes("floating")
+    return next((str(name) for name, column in floats.items() if bool((column.dropna() % 1 != 0).any())), None)
+
+
 def text_complaints(values: dict[str, Numbers], frame: pd.DataFrame, path: str, way: str) -> list[str]:
     """Write a sentence on the columns that are no numbers: the first one, its first cell, and how many others."""
     names = [name for name, numbers in values.items() if numbers.unreadable.any()]
@@ -271,16 +280,22 @@ def text_complaints(values: dict[str, Numbers], frame: pd.DataFrame, path: str, 
     others = f" ({some(names[1:])} as well)" if len(names) > 1 else ""
     return [
         f"Column {shown(name)} holds text{others}, not numbers: {shown(str(cell))} in row {row + 1} of {path!r}"
-        f"{_hint(cell)}; {way.format(name=shown(name))}."
+        f"{_hint(cell, _with_points(frame))}; {way.format(name=shown(name))}."
     ]
 
 
-def _hint(cell: Any) -> str:
+def _hint(cell: Any, with_points: str | None) -> str:
     text = str(cell).strip()
     if hasattr(cell, "isoformat") or _DATE.fullmatch(text):
         return " (a date? spreadsheets turn numbers such as 2.3 into one)"
+    if re.fullmatch(_GROUPED, text):
+        mark = max(",.", key=text.rfind)
+        whole, _, fraction = text.rpartition(mark) if text.count(mark) == 1 else (text, "", "")
+        plain = re.sub("[,.]", "", whole) + (mark + fraction if fraction else "")
+        return f" (a number with thousands separators? save it without them, as {plain})"
     if re.fullmatch(_COMMA, text):
-        return " (decimal commas, or thousands? save it with decimal points)"
+        beside = "" if with_points is None else f"column {shown(with_points)} has points; "
+        return f" (decimal commas, or thousands? {beside}save it with decimal points and no other separators)"
     if re.fullmatch(_WITH_UNIT, text):
         return " (a number with its unit? write the unit into the column's name)"
     return ""

@@ -14,7 +14,7 @@ import pandas as pd
 from precisionnet.datasets.dataset import Dataset
 from precisionnet.errors import InputError, refuse_all, shown, some
 from precisionnet.linalg import LARGEST
-from precisionnet.preprocessing.column_kinds import is_label_column
+from precisionnet.preprocessing.column_kinds import begin_with_digits, is_label_column
 from precisionnet.types import TaskName
 
 MIN_ROWS = 10
@@ -246,7 +246,8 @@ def check_target(y: pd.Series[Any], task: TaskName) -> pd.Series[Any]:
             f"Target {shown(name)} has only one class ({counts.index[0]!s}), and two are needed: name another target."
         )
     if len(counts) > max(FEW_CLASSES, len(y) // 5):
-        use = "use task='regression'" if y.dtype.kind in "biuf" else "merge some of them"
+        words = "write them as plain numbers" if begin_with_digits(y) else "merge some of them"
+        use = "use task='regression'" if y.dtype.kind in "biuf" else words
         raise InputError(
             f"Target {shown(name)} has {len(counts)} different values in {len(y)} rows: too many for classes; {use}, "
             "or name another target."

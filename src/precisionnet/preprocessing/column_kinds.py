@@ -99,6 +99,11 @@ def texts(column: pd.Series[Any]) -> pd.Series[Any]:
     return pd.Series([text(cell) for cell in column], index=column.index, dtype=object)
 
 
+def begin_with_digits(levels: pd.Series[Any]) -> bool:
+    """Whether most cells of text begin with a digit, after a sign: then they are rather numbers than words."""
+    return bool(levels.astype(str).str.match(r"\s*[-+]?\s*[.,]?[0-9]").mean() > 0.5)
+
+
 def kind_of(column: pd.Series[Any]) -> tuple[ColumnKind, tuple[str, ...]]:
     """What a column holds, and the words of a boolean or ordinal one."""
     dtype = column.dtype

@@ -12,7 +12,8 @@ no training row had counts as that level of rare ones; where there is none, it h
 column, which says nothing about the row. A column that more than 1 % of the training rows miss has one more column that
 says where.
 
-A column of text with about as many values as rows names the rows, or is free text: it is left out.
+A column of text with about as many values as rows names the rows, or is free text: it is left out. Where most of its
+cells begin with a digit, they may be numbers that could not be read, and a check warns of it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from precisionnet.preprocessing.column_kinds import (
     KINDS,
     ColumnKind,
     are_plain,
+    begin_with_digits,
     date_order,
     kind_of,
     numbers_of,
@@ -295,6 +297,10 @@ def _fit_levels(name: str, levels: pd.Series[Any], weight: FloatArray, indicator
     total = float(counts.sum())
     if len(counts) > max(ID_LEVELS, ID_SHARE * total):
         reason = f"{len(counts)} different values in {total:g} rows: an id, or free text"
+        if begin_with_digits(levels):
+            reason = (
+                f"{len(counts)} different values in {total:g} rows, such as {shown(levels.iloc[0])}: no plain numbers"
+            )
         return EncodedColumn(name, "left out", reason=reason)
     ordered = sorted(counts.index, key=lambda level: (-counts[level], level))
     fewest = max(FEWEST_ROWS, FEWEST_SHARE * total)

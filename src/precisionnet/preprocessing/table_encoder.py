@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Self
 
 import numpy as np
@@ -204,8 +205,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             said.append(f"Levels with few rows count as one: {_listed(rare, 3)}.")
         return [*said, self.left_out()] if self.left_out() else said
 
-    def left_out(self) -> str:
+    def left_out(self, besides: Collection[str] = ()) -> str:
         """Say which columns have no node, and why.
+
+        Parameters
+        ----------
+        besides : collection of str, default=()
+            Columns of which something else is said.
 
         Returns
         -------
@@ -213,7 +219,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             One sentence, empty where every column has one.
         """
         check_is_fitted(self)
-        out = [f"{shown(column.name)} ({column.reason})" for column in self.columns_ if column.kind == "left out"]
+        lost = [column for column in self.columns_ if column.kind == "left out" and column.name not in besides]
+        out = [f"{shown(column.name)} ({column.reason})" for column in lost]
         return f"Left out: {_listed(out, 3)}." if out else ""
 
     def to_document(self) -> dict[str, Any]:

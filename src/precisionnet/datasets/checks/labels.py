@@ -8,7 +8,7 @@ import pandas as pd
 
 from precisionnet.datasets.checks.finding import Finding, and_list, column_list, counted, drop_options
 from precisionnet.errors import InputError, shown
-from precisionnet.preprocessing.column_kinds import needs_encoder, texts
+from precisionnet.preprocessing.column_kinds import begin_with_digits, needs_encoder, texts
 
 DISGUISED = 0.98
 """Share of the target's variance, or of the errors of guessing its classes, that a column's levels take away."""
@@ -45,7 +45,24 @@ def encoding(X: pd.DataFrame, missing: str) -> list[Finding]:
         encoder = encoder_for(X, assumed)
     except InputError:  # no column can be used: said by others
         return []
-    return [Finding("note", "encoding", sentence) for sentence in encoder.describe()]
+    unread = {
+        column.name: known.iloc[0]
+        for column in encoder.columns_
+        if column.kind == "left out" and len(known := texts(X[column.name]).dropna()) and begin_with_digits(known)
+    }
+    all_lost, others = encoder.left_out(), encoder.left_out(besides=unread)
+    said = [sentence for sentence in encoder.describe() if sentence != all_lost] + ([others] if others else [])
+    found = [Finding("note", "encoding", sentence) for sentence in said]
+    if unread:
+        name, cell = next(iter(unread.items()))
+        one = len(unread) == 1
+        sentence = (
+            f"{column_list(list(unread))} {'is' if one else 'are'} left out, and may hold numbers that cannot be read, "
+            f"such as {shown(cell)}{'' if one else f' in {shown(name)}'}: write plain numbers, or leave {'it' if one else 'them'} out with "
+            f"{drop_options(unread)} if {'it is' if one else 'they are'} an id or text."
+        )
+        found.append(Finding("warning", "unread numbers", sentence))
+    return found
 
 
 def _disguised(X: pd.DataFrame, y: pd.Series[Any] | None) -> list[Finding]:
