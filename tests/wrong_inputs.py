@@ -81,8 +81,7 @@ WRONG = [
     Wrong("a column without a name", FIT, ("Column 1", "no name"), {"t.csv": csv().replace("x,", ",", 1)}),
     Wrong("two columns of one name", FIT, ("more than one column named 'x'",), {"t.csv": csv().replace("x,z", "x,x", 1)}),
     # Targets.
-    Wrong("gaps in the target", FIT, ("'y'", "missing in 1 of 24", "--complete-rows"), {"t.csv": csv(y=first(""))}),
-    Wrong("gaps in the target and a constant", FIT, ("'y'", "missing", "'flat'"), {"t.csv": csv(y=first(""), flat="1")}),
+    Wrong("an empty target and a constant", FIT, ("'y'", "no value in any row", "'flat'"), {"t.csv": csv(y="", flat="1")}),
     Wrong("a target with units", FIT, ("'y'", "unit"), {"t.csv": csv(y=[f"{i} years" for i in range(ROWS)])}),
     Wrong("a target with an oops", FIT, ("'y'", "oops"), {"t.csv": csv(y=first("oops"))}),
     Wrong("a target of one value", f"{FIT} --task regression", ("'y'", "always"), {"t.csv": csv(y="3.5")}),

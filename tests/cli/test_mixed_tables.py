@@ -98,6 +98,26 @@ def test_predictions_take_a_table_as_it_comes(precisionnet, fitted, tmp_path):
     )
 
 
+def test_a_row_without_a_target_costs_no_other_row(precisionnet, tmp_path):
+    frame = mixed().iloc[:80].drop(columns=["remark", "visit"])
+    frame.loc[[3, 9], "score"] = np.nan
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    said = "2 of 80 rows have no value of target 'score' and are left out ('p003', 'p009')."
+    done = precisionnet("datasets", "check", tmp_path / "t.csv", "--target", "score")
+    assert done.code == 0, done.out
+    assert said in done.flat
+    done = precisionnet("fit", tmp_path / "t.csv", "--target", "score", "--out", tmp_path / "o", *QUICK)
+    assert done.code == 0, done.err
+    assert said in done.sentence
+    assert len(pd.read_csv(tmp_path / "o" / "predictions.csv")) == 78
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("precisionnet.evidence.task.HALF_PAIRS", 1)
+        options = ("--out", tmp_path / "e", "--permutations", 19, "--jobs", 1)
+        done = precisionnet("explain", tmp_path / "o", tmp_path / "t.csv", *options)
+    assert done.code == 0, done.err
+    assert said in done.sentence
+
+
 def test_slash_dates_are_read_as_in_the_fit(precisionnet, tmp_path):
     """Days of the new rows may all be below 13: what the fit saw says which number is the month."""
     rng = np.random.default_rng(5)

@@ -80,8 +80,8 @@ def check(
     check_task(task)
     check_choice("--missing", missing, ("error", "median", "indicator"))
     loading = load_options(target, id_column, person, site, drop, format, regions, duplicates, measures)
-    loading |= {"categories": True, "id": id_column or "auto"}
-    data, complaints = read_tables(tables, loading, complete_rows=complete_rows)
+    loading |= {"categories": True, "id": id_column or "auto", "complete_rows": complete_rows}
+    data, complaints = read_tables(tables, loading)
     refuse_all(complaints)
     with console.working("checking"):
         findings = check_dataset(data, None if task == "auto" else task, missing)  # type: ignore[arg-type]

@@ -30,19 +30,10 @@ EVERY_SCAN = {"phase": None, "quality": "any", "scans": "all"}
 """Options of ``load_table`` that keep every scan of an ADNI table: a prediction covers all rows that it is given."""
 
 
-def read_tables(paths: list[str], loading: dict[str, Any], *, complete_rows: bool = False) -> tuple[Dataset, list[str]]:
-    """Read and join the tables, and say what cannot be used; ``complete_rows`` leaves out rows with gaps."""
+def read_tables(paths: list[str], loading: dict[str, Any]) -> tuple[Dataset, list[str]]:
+    """Read and join the tables, and say what cannot be used."""
     data, complaints = read_dataset(*paths, **loading)
-    data = named_by_measure(data)
-    if not complete_rows:
-        return data, complaints
-    kept = data.without_missing()
-    if len(kept) == 0:
-        none_left = f"No row of {paths[0]!r} is complete, and --complete-rows leaves none: --drop empty columns."
-        return data, [*complaints, none_left]
-    lost = len(data) - len(kept)
-    said = f"{lost} of {len(data)} rows are not complete and were left out."
-    return replace(kept, notes=(*data.notes, said)), complaints
+    return named_by_measure(data), complaints
 
 
 def rows_to_fit(
@@ -62,6 +53,7 @@ def rows_to_fit(
     unknown = unknown_columns(paths, named)
     loading = {
         **loading,
+        "complete_rows": complete_rows,
         "site": None if loading["site"] in unknown else loading["site"],
         **{
             role: [name for name in loading[role] if name not in unknown]
@@ -70,7 +62,7 @@ def rows_to_fit(
         },
     }
     try:
-        data, complaints = read_tables(paths, loading, complete_rows=complete_rows)
+        data, complaints = read_tables(paths, loading)
     except InputError as error:
         refuse_all([*getattr(error, "sentences", [str(error)]), *unknown.values()])
         raise

@@ -79,7 +79,7 @@ def load_table(
     *paths : str, Path or iterable of them
         The files.
     target : str or None, default=None
-        Column to predict.
+        Column to predict; rows without a value in it are left out, and the notes say which.
     id : str or None, default=None
         Column that names the rows; None guesses it where tables are joined, "auto" in a single table as well.
     person : str or None, default=None

@@ -81,6 +81,8 @@ def unusable_features(data: Dataset, *, missing: str = "error") -> list[str]:
 
 
 def _target_gaps(y: pd.Series[Any]) -> list[str]:
+    if y.isna().all():
+        return [f"Target {shown(str(y.name))} has no value in any row: fill it in, or name another target."]
     if y.isna().any():
         return [
             f"Target {shown(str(y.name))} is missing in {int(y.isna().sum())} of {len(y)} rows (row {_first(y.isna())} "

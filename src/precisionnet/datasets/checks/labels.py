@@ -54,12 +54,12 @@ def encoding(X: pd.DataFrame, missing: str) -> list[Finding]:
     said = [sentence for sentence in encoder.describe() if sentence != all_lost] + ([others] if others else [])
     found = [Finding("note", "encoding", sentence) for sentence in said]
     if unread:
-        name, cell = next(iter(unread.items()))
-        one = len(unread) == 1
+        (name, cell), one = next(iter(unread.items())), len(unread) == 1
+        where, it, are = ("", "it", "it is") if one else (f" in {shown(name)}", "them", "they are")
         sentence = (
             f"{column_list(list(unread))} {'is' if one else 'are'} left out, and may hold numbers that cannot be read, "
-            f"such as {shown(cell)}{'' if one else f' in {shown(name)}'}: write plain numbers, or leave {'it' if one else 'them'} out with "
-            f"{drop_options(unread)} if {'it is' if one else 'they are'} an id or text."
+            f"such as {shown(cell)}{where}: write plain numbers, or leave {it} out with "
+            f"{drop_options(unread)} if {are} an id or text."
         )
         found.append(Finding("warning", "unread numbers", sentence))
     return found

@@ -11,6 +11,7 @@ from scipy.optimize import nnls
 
 from precisionnet.datasets.checks.columns import MANY_ROWS, ColumnSummaries
 from precisionnet.datasets.checks.finding import Finding, and_list, column_list, counted, drop_options
+from precisionnet.datasets.roles import NO_ID
 from precisionnet.errors import shown
 from precisionnet.types import FloatArray, IndexArray
 
@@ -20,8 +21,6 @@ IS_A_TOTAL = 0.99
 """R2 of a non-negative weighting of the others. On ABIDE the mean thickness has 0.997, a region at most 0.92."""
 IS_COMPUTED = 0.9999
 """R2 of any weighting of the others."""
-NO_ID = "row"
-"""Name of the index of a table whose rows have no id: they are counted."""
 CHANCE = 1e-3
 """Expected number of pairs of equal rows, were the columns independent, above which a pair is no news."""
 

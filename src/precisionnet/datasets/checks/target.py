@@ -42,6 +42,10 @@ def target_facts(y: pd.Series[Any] | None, task: TaskName | None = None) -> list
         return []
     found = list[Finding]()
     known, name = y.dropna(), shown(y.name)
+    if not len(known):
+        return [
+            Finding("error", "target", f"Target {name} has no value in any row: fill it in, or name another target.")
+        ]
     if len(known) < len(y):
         first = shown(y.index[int(y.isna().to_numpy().argmax())])
         sentence = (
@@ -49,8 +53,6 @@ def target_facts(y: pd.Series[Any] | None, task: TaskName | None = None) -> list
             "fill it in, or leave those rows out with complete_rows=True."
         )
         found.append(Finding("error", "target", sentence))
-    if not len(known):
-        return found
     if pd.api.types.is_float_dtype(known.dtype) and not np.isfinite(known.to_numpy()).all():
         return [*found, Finding("error", "target", f"Target {name} holds infinity: correct or remove those rows.")]
     guessed = task is None
