@@ -107,7 +107,7 @@ WRONG = [
     Wrong("a row with too many cells", FIT, ("Row 2", "4 cells"), {"t.csv": csv().replace("\n", ",9\n", 3).replace("y,9", "y", 1).replace(",9\n", "\n", 1)}),
     Wrong("a quote that is never closed", FIT, ("quote",), {"t.csv": csv() + '1,2,"3\n4,5,6\n7,8,9\n'}),
     Wrong("binary under a csv's name", FIT, ("t.csv", "not text"), {"t.csv": b"\x00\x01\x02\x03"}),
-    Wrong("Latin-1 text", FIT, ("UTF-8",), {"t.csv": csv(site="Malm\u00f6").encode("latin-1")}),
+    Wrong("no text", FIT, ("UTF-8",), {"t.csv": csv(site="Malm\u00f6\u0081").encode("latin-1")}),
     # Options.
     Wrong("four wrong options", f"{FIT} --task guess --folds 1 --l1-scale -1 --out ''", ("--l1-scale", "--task", "--folds", "--out"), PLAIN),
     Wrong("an unknown way with repeats", f"{FIT} --duplicates both", ("--duplicates", "'first'"), PLAIN),

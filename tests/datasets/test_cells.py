@@ -124,7 +124,7 @@ def test_missing_is_missing(tmp_path, word):
     if "-9999" in word:
         assert any("-9999 was read as missing in 1 of 3 rows" in note for note in data.notes)
     data = load(tmp_path, f"a,b,y\n1.5,2,3\n2,1,{word}\n3.5,7,5\n")
-    assert data.y.isna().tolist() == [False, True, False]
+    assert data.X.index.tolist() == [1, 3]
 
 
 def test_a_number_that_looks_like_a_code_among_its_like_is_a_number(tmp_path):
@@ -153,13 +153,31 @@ def test_open_ages(tmp_path):
         (b"\x1f\x8b\x08\x00rest", "is not text, but compressed"),
         ("a,b,y\n1,2,3\n".encode("utf-16"), "is not text, but UTF-16 text"),
         ("a,b,y\n1,2,3\n1,2\n1,2,3,4\n", "Row 2 of table .* has 2 cells, but the header has 3"),
-        (b"a,b\xe9,y\n1,2,3\n", "is not UTF-8 text"),
+        (b"a,b\xe9\x81,y\n1,2,3\n", "is not UTF-8 text"),
         ("a,a,y\n1,2,3\n", "more than one column named 'a'"),
     ],
 )  # fmt: skip
 def test_what_is_refused_says_where(tmp_path, text, sentence):
     with pytest.raises(InputError, match=sentence):
         load(tmp_path, text)
+
+
+WINDOWS = "alter;größe;stadt;y\n" + "".join(f"{i};{i},5;{'Köln' if i % 2 else 'Bonn'};{i}\n" for i in range(30))
+
+
+def test_windows_text_is_read_and_said(tmp_path):
+    data = load(tmp_path, WINDOWS.encode("cp1252"), categories=True)
+    same = load(tmp_path, WINDOWS, "u.csv", categories=True)
+    pd.testing.assert_frame_equal(data.X, same.X)
+    assert data.X["größe"].tolist()[:2] == [0.5, 1.5]
+    assert set(data.X["stadt"]) == {"Köln", "Bonn"}
+    assert any("is not UTF-8 and was read" in note and "cp1252" in note for note in data.notes)
+    assert not any("cp1252" in note for note in same.notes)
+    late = ROWS.replace("a,b", "a,who") * 1 + "".join(f"{i}.5,{'é' if i == 90_000 else 'e'},1\n" for i in range(90_001))
+    assert load(tmp_path, late.encode("cp1252"), categories=True).X["who"].iloc[-1] == "é"
+    for damaged in (WINDOWS.encode() + b"1;2,5;K\xf6ln;3\n", WINDOWS.encode("cp1252") + b"1;2,5;K\x9dln;3\n"):
+        with pytest.raises(InputError, match="is not UTF-8 text"):
+            load(tmp_path, damaged, categories=True)
 
 
 def days(tmp_path, *cells, **options):

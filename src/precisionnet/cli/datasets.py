@@ -74,7 +74,7 @@ def check(
     refuse_missing_tables(tables)
     from precisionnet.arguments import check_choice
     from precisionnet.cli import console
-    from precisionnet.cli.tables import read_tables
+    from precisionnet.cli.tables import judged, read_tables
     from precisionnet.datasets.checks import Finding, check_dataset
 
     check_task(task)
@@ -82,7 +82,8 @@ def check(
     loading = load_options(target, id_column, person, site, drop, format, regions, duplicates, measures)
     loading |= {"categories": True, "id": id_column or "auto", "complete_rows": complete_rows}
     data, complaints = read_tables(tables, loading)
-    refuse_all(complaints)
+    if complaints:
+        refuse_all(judged(data, complaints, task, missing, tables[0])[2])
     with console.working("checking"):
         findings = check_dataset(data, None if task == "auto" else task, missing)  # type: ignore[arg-type]
     loaded = [Finding("note", "loading", sentence) for sentence in data.notes]

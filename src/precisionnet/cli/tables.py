@@ -66,22 +66,7 @@ def rows_to_fit(
     except InputError as error:
         refuse_all([*getattr(error, "sentences", [str(error)]), *unknown.values()])
         raise
-    complaints += unknown.values()
-    of_target = data.y is not None or not complaints  # a target that does not exist has been reported
-    unread = [n for n in data.X if data.X[n].isna().all() and any(shown(str(n)) in said for said in complaints)]
-    looked_at = replace(data, X=data.X.drop(columns=unread))  # unreadable cells have been reported
-    complaints += (unusable if of_target else unusable_features)(looked_at, missing=missing)
-    if len(data) < MIN_ROWS:
-        rows = "1 row" if len(data) == 1 else f"{len(data)} rows"
-        complaints.append(f"Table {paths[0]!r} has {rows}: at least {MIN_ROWS} are needed to fit and test; bring more.")
-    kind: TaskName | None = None if task == "auto" else task  # type: ignore[assignment]
-    if data.y is not None and data.y.notna().all() and len(data) >= MIN_ROWS:
-        try:
-            y = plain_target(data.y)
-            kind = guess_task(y) if kind is None else kind
-            data = replace(data, y=check_target(y, kind))
-        except InputError as error:
-            complaints.append(str(error))
+    data, kind, complaints = judged(data, [*complaints, *unknown.values()], task, missing, paths[0])
     findings = [*check_dataset(data, kind, missing), *(Finding("note", "loading", note) for note in data.notes)]
     if complaints:
         refuse_all([*complaints, *(f.sentence for f in findings if f.level == "error" and f.check == "people")])
@@ -97,6 +82,31 @@ def rows_to_fit(
     report_findings(findings, strict=strict)
     findings = [replace(finding, sentence=in_options(finding.sentence)) for finding in findings]  # for the page
     return without_unused(data, missing), kind, findings
+
+
+def judged(
+    data: Dataset, complaints: Sequence[str], task: str, missing: str, path: str
+) -> tuple[Dataset, TaskName | None, list[str]]:
+    """Return the rows with their target as the task needs it, the task, and ``complaints`` with all others to be made.
+
+    What could not be read has been complained of, and is not looked at again.
+    """
+    of_target = data.y is not None or not complaints
+    unread = [n for n in data.X if data.X[n].isna().all() and any(shown(str(n)) in said for said in complaints)]
+    looked_at = replace(data, X=data.X.drop(columns=unread))
+    found = [*complaints, *(unusable if of_target else unusable_features)(looked_at, missing=missing)]
+    if len(data) < MIN_ROWS:
+        rows = "1 row" if len(data) == 1 else f"{len(data)} rows"
+        found.append(f"Table {path!r} has {rows}: at least {MIN_ROWS} are needed to fit and test; bring more.")
+    kind: TaskName | None = None if task == "auto" else task  # type: ignore[assignment]
+    if data.y is not None and data.y.notna().all() and len(data) >= MIN_ROWS:
+        try:
+            y = plain_target(data.y)
+            kind = guess_task(y) if kind is None else kind
+            data = replace(data, y=check_target(y, kind))
+        except InputError as error:
+            found.append(str(error))
+    return data, kind, found
 
 
 def without_unused(data: Dataset, missing: str) -> Dataset:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from precisionnet.arguments import check_switch
 from precisionnet.datasets.cells import DROPPABLE, read_columns, to_labels_or_numbers
-from precisionnet.datasets.dataset import Dataset
+from precisionnet.datasets.dataset import NO_ID, Dataset
 from precisionnet.datasets.joining import PERSON, TablePart, person_of
 from precisionnet.datasets.neuro.formats import OF_REGIONS
 from precisionnet.datasets.neuro.regions import DESIKAN, DESTRIEUX, HEMISPHERES, is_total, parse_region, reduce_regions
@@ -20,8 +20,6 @@ from precisionnet.errors import InputError, did_you_mean, refuse_all, shown, som
 from precisionnet.preprocessing.column_kinds import WRITTEN_AS
 
 AUTO = "auto"
-NO_ID = "row"
-"""Name of the index of a table whose rows have no id: they are counted."""
 SITE_NAMES = ("site", "site_id", "scanner", "scanner_id", "center", "centre")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from precisionnet.datasets.dataset import Dataset
+from precisionnet.datasets.dataset import NO_ID, Dataset
 from precisionnet.errors import InputError, refuse_all, shown, some
 from precisionnet.linalg import LARGEST
 from precisionnet.preprocessing.column_kinds import begin_with_digits, is_label_column
@@ -85,12 +85,14 @@ def _target_gaps(y: pd.Series[Any]) -> list[str]:
         return [f"Target {shown(str(y.name))} has no value in any row: fill it in, or name another target."]
     if y.isna().any():
         return [
-            f"Target {shown(str(y.name))} is missing in {int(y.isna().sum())} of {len(y)} rows (row {_first(y.isna())} "
+            f"Target {shown(str(y.name))} is missing in {int(y.isna().sum())} of {len(y)} rows (row {_first(y.isna(), y.index)} "
             "is the first; empty cells, NA, n/a, None, nan and -9999 count as missing): leave those rows out with "
             "complete_rows=True."
         ]
     if pd.api.types.is_float_dtype(y.dtype) and not np.isfinite(y.to_numpy(dtype=np.float64)).all():
-        return [f"Target {shown(str(y.name))} holds infinity (row {_first(np.isinf(y))}): remove or correct that row."]
+        return [
+            f"Target {shown(str(y.name))} holds infinity (row {_first(np.isinf(y), y.index)}): remove or correct that row."
+        ]
     return []
 
 
@@ -138,10 +140,10 @@ def bad_numbers(X: pd.DataFrame, *, missing: str = "error", droppable: bool = Tr
         for what, bad in kinds.items():
             if bad.any():
                 found.setdefault(what, []).append((str(name), bad))
-    return [_bad_sentence(what, columns, droppable) for what, columns in found.items()]
+    return [_bad_sentence(what, columns, X.index, droppable) for what, columns in found.items()]
 
 
-def _bad_sentence(what: str, columns: list[tuple[str, Any]], droppable: bool) -> str:
+def _bad_sentence(what: str, columns: list[tuple[str, Any]], index: pd.Index[Any], droppable: bool) -> str:
     (name, bad), *others = columns
     ways = [f"leave it out with drop=[{shown(name)}]", "correct it"] if droppable else []
     if what.startswith("is missing"):
@@ -150,7 +152,7 @@ def _bad_sentence(what: str, columns: list[tuple[str, Any]], droppable: bool) ->
             if droppable
             else "fit with missing='indicator'"
         )
-    where = "" if bad is None else f" in {int(bad.sum())} of {len(bad)} rows (row {_first(bad)} is the first)"
+    where = "" if bad is None else f" in {int(bad.sum())} of {len(bad)} rows (row {_first(bad, index)} is the first)"
     also = f" ({some([other for other, _ in others])} as well)" if others else ""
     return f"Column {shown(name)} {what}{where}{also}: {_or(ways or ['correct it'])}."
 
@@ -231,7 +233,7 @@ def check_target(y: pd.Series[Any], task: TaskName) -> pd.Series[Any]:
             )
         if (y.abs() > LARGEST).any():
             raise InputError(
-                f"Target {shown(name)} holds values beyond {LARGEST:g} (row {_first(y.abs() > LARGEST)}): rescale it."
+                f"Target {shown(name)} holds values beyond {LARGEST:g} (row {_first(y.abs() > LARGEST, y.index)}): rescale it."
             )
         if y.min() < y.max() and not float(y.std()) > SMALLEST_SPREAD:
             raise InputError(f"Target {shown(name)} varies by no more than {float(y.std()):.1g}: rescale it.")
@@ -300,6 +302,10 @@ def _is_constant(column: pd.Series[Any]) -> bool:
     return whole and bool((known == known.iloc[0]).all())
 
 
-def _first(mask: Any) -> int:
-    """Row number as a person counts: the first row under the header is 1."""
-    return int(np.flatnonzero(np.asarray(mask))[0]) + 1
+def _first(mask: Any, index: pd.Index[Any]) -> str:
+    """Name the first row as a person finds it: by its id, by its number in the file, or counted from 1."""
+    place = int(np.flatnonzero(np.asarray(mask))[0])
+    label = index[place]
+    if isinstance(label, str):
+        return shown(label)
+    return str(label if index.name == NO_ID else place + 1)

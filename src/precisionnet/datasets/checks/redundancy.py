@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 
 from precisionnet.datasets.checks.columns import MANY_ROWS, ColumnSummaries
 from precisionnet.datasets.checks.finding import Finding, and_list, column_list, counted, drop_options
-from precisionnet.datasets.roles import NO_ID
+from precisionnet.datasets.dataset import NO_ID
 from precisionnet.errors import shown
 from precisionnet.types import FloatArray, IndexArray
 
