@@ -33,7 +33,7 @@ TABLES = {
     "one date": (lambda f: f.assign(when="2020-01-02"), r"Column 'when' is constant"),
     "a column without a name": (lambda f: f.rename(columns={"x0": ""}), r"Column 1 of the table has no name"),
     "decimal commas or thousands": (lambda f: f.assign(x1=["1,234"] * 120), r"decimal commas, or thousands\?"),
-    "several text columns": (lambda f: f.assign(site="Oslo", sex="f"), r"Column 'site', 'sex' is constant"),
+    "several text columns": (lambda f: f.assign(site="Oslo", sex="f"), r"Columns 'site', 'sex' are constant.*--drop site --drop sex"),
     "an integer of 400 digits": (lambda f: f.assign(x1=[10**400] + [1] * 119), r"Column 'x1' holds infinity"),
     "no rows": (lambda f: f[:0], r"has no rows"),
 }  # fmt: skip
@@ -45,7 +45,6 @@ def test_bad_tables(precisionnet, table, tmp_path, what):
     change(pd.read_csv(table).drop(columns="who")).to_csv(table, index=False)
     extra = {
         "text for regression": ["--task", "regression"],
-        "a constant target": ["--task", "regression"],
         "NaN": ["--missing", "error"],
     }.get(what, [])
     refused(precisionnet("fit", table, "--target", "age", "--out", tmp_path / "out", *extra), sentence)

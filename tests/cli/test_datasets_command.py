@@ -188,3 +188,10 @@ def test_check_says_all_that_a_fit_says(precisionnet, tmp_path):
         assert done.code == 2
         assert "is empty: it has no header" in done.sentence
         assert "no column" not in done.sentence
+
+
+def test_a_check_speaks_in_the_options_of_fit(precisionnet, tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(24, 9)), columns=list("abcdefghy"))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = precisionnet("datasets", "check", tmp_path / "t.csv", "--target", "y")
+    assert "which ones return with another --seed" in flat(done.out)

@@ -528,3 +528,25 @@ def test_numbers_that_cannot_be_read_are_warned_of():
     assert "free text" in note.sentence
     encoded = TableEncoder().fit(X)
     assert "'duration' (60 different values in 60 rows, such as '0:00': no plain numbers)" in encoded.left_out()
+
+
+def test_gaps_of_numbers_and_labels_are_one_note():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(100, 2)), columns=list("ab"))
+    X["hand"] = rng.choice(["left", "right"], 100)
+    X.loc[:29, "hand"], X.loc[20:39, "a"] = None, np.nan
+    said = check_dataset(Dataset(X, pd.Series(rng.normal(size=100), name="y")), missing="indicator")
+    (gaps,) = [finding.sentence for finding in said if finding.check == "missing"]
+    assert "missing in 2 of 3 columns and 40 of 100 rows; most in 'hand' (30 rows) and 'a' (20 rows)" in gaps
+
+
+def test_all_constant_columns_are_named_in_what_to_do():
+    data = clean()
+    for n, said in ((5, "drop=['r0', 'r1', 'r2', 'r3', 'r4']"), (8, "None of the 8 columns varies")):
+        flat = replace(data, X=data.X.assign(**{f"r{j}": 1.0 for j in range(n)}))
+        assert said in only(flat, "constant columns")[1]
+
+
+def test_a_target_that_is_always_one_number():
+    data = clean()
+    assert "always 42.0: there is nothing to predict" in only(replace(data, y=data.y * 0 + 42.0), "target")[1]

@@ -35,9 +35,18 @@ def test_complete_rows(gaps):
     assert list(data.X.index) == ["p", "s"]
     assert any("1 of 4 rows has no value of target 'y' and is left out ('r')" in note for note in data.notes)
     assert any("1 of 3 rows is not complete and left out" in note for note in data.notes)
-    gaps.write_text("id,a,b,y\np,,2,3\nq,,1,4\n")
+    gaps.write_text("id,a,b,y\np,,2,3\nq,1,,4\n")
     with pytest.raises(InputError, match=r"No row of '.*t.csv' is complete, .*drop="):
         load_table(gaps, target="y", id="id", complete_rows=True)
+
+
+def test_a_column_without_a_value_is_left_out(gaps):
+    gaps.write_text("id,a,b,c,y\np,1,2,,3\nq,,1,,4\nr,2,1,,4\n")
+    data = load_table(gaps, target="y", id="id")
+    assert list(data.X) == ["a", "b"]
+    assert "Column 'c' has no value in any row and is left out." in data.notes
+    assert data.notes[-1] == "Values are missing in 1 of 3 rows: 'a' 1."
+    assert list(load_table(gaps, target="y", id="id", features=["a", "c"]).X) == ["a", "c"]
 
 
 def test_rows_without_a_target_are_left_out(gaps):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from precisionnet.cli.messages import Commands
+from precisionnet.cli.messages import Commands, in_words_of
 from precisionnet.cli.options import (
     CompleteRows,
     Drop,
@@ -87,7 +87,9 @@ def check(
     with console.working("checking"):
         findings = check_dataset(data, None if task == "auto" else task, missing)  # type: ignore[arg-type]
     loaded = [Finding("note", "loading", sentence) for sentence in data.notes]
-    if not _print_findings([*findings, *loaded], strict=strict):
+    with in_words_of("fit"):  # the findings are about a fit, and what its options do
+        ready = _print_findings([*findings, *loaded], strict=strict)
+    if not ready:
         raise typer.Exit(1)
 
 

@@ -74,7 +74,7 @@ def rows_to_fit(
     for sentence in data.notes:
         console.note(sentence)
     for finding in findings:
-        if finding.check == "repeated rows" and finding.level == "note":
+        if finding.check in ("missing", "repeated rows") and finding.level == "note":
             console.note(finding.sentence)
     encoding = [finding.sentence for finding in findings if finding.check == "encoding"]
     if encoding:
@@ -171,6 +171,8 @@ def rows_of_model(
             raise InputError(
                 f"The model learned from column {some(lost)}, which no table has: give a table with it, joined by id."
             )
+        unused = None if target is not None or model.target_name_ is None else find(model.target_name_, every)
+        roles |= {"drop": [unused]} if unused is not None and unused not in (*names, id_column, person) else {}
         try:
             found = load_table(*paths, **roles, adni=EVERY_SCAN, measures=_several_measures(names), inputs=inputs)
             data = named_by_measure(found)
@@ -179,12 +181,17 @@ def rows_of_model(
                 raise
         else:
             if set(names) <= set(data.X.columns):
-                return replace(data, X=data.X[names])
+                said = [
+                    f"Column {shown(name)} is the model's target, and is not used." for name in roles.get("drop", ())
+                ]
+                return replace(data, X=data.X[names], notes=(*data.notes, *said))
             if not as_written:
+                lost = [name for name in names if name not in data.X.columns]
+                what, are = data.measure or "several measures", "is" if len(lost) == 1 else "are"
                 raise InputError(
-                    f"Table {paths[0]!r} holds {data.measure or 'several measures'} of cortical regions, and the "
-                    f"model's columns ({some(names)}) are not all among them: give tables of what it was fitted on, "
-                    "the same measure and both hemispheres."
+                    f"Table {paths[0]!r} holds {what} of cortical regions, and {len(lost)} of the model's {len(names)} "
+                    f"columns {are} not among them ({some(lost)}): give tables of what it was fitted on, the same "
+                    "measure and both hemispheres."
                 )
     if target is not None and as_written and [recognise(header) for header in headers] == ["participants"]:
         data = load_table(*paths, **roles)  # names the rows as for the fit

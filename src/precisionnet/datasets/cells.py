@@ -280,7 +280,7 @@ def text_complaints(values: dict[str, Numbers], frame: pd.DataFrame, path: str, 
     others = f" ({some(names[1:])} as well)" if len(names) > 1 else ""
     return [
         f"Column {shown(name)} holds text{others}, not numbers: {shown(str(cell))} in row {row + 1} of {path!r}"
-        f"{_hint(cell, _with_points(frame))}; {way.format(name=shown(name))}."
+        f"{_hint(cell, _with_points(frame))}; {way.format(name=', '.join(shown(other) for other in names[:30]))}."
     ]
 
 

@@ -61,9 +61,13 @@ class ColumnRoles:
 
 def assemble(part: TablePart, roles: ColumnRoles, description: str = "") -> Dataset:
     """Give every column its role; what stands in the way is refused, all of it at once."""
-    data, complaints = assembled(part, roles, description)
+    return finished(*assembled(part, roles, description))
+
+
+def finished(data: Dataset, complaints: Sequence[str]) -> Dataset:
+    """Refuse what stands in the way, and note the gaps of what is left; the command line's checks tell more of them."""
     refuse_all(complaints)
-    return data
+    return replace(data, notes=(*data.notes, *_missing_note(data.X, data.y)))
 
 
 def assembled(part: TablePart, roles: ColumnRoles, description: str = "") -> tuple[Dataset, list[str]]:
@@ -124,6 +128,11 @@ def assembled(part: TablePart, roles: ColumnRoles, description: str = "") -> tup
             f"Column {some(both)} is named as a feature and as target, site or person: it can only be one."
         )
     X = features.drop(columns=[c for c in features.columns if c in taken])
+    if roles.features is None and (empty := [name for name in X.columns if X[name].isna().all()]):
+        X = X.drop(columns=empty)
+        said = some([part.original_names.get(name, name) for name in empty])
+        which, are = (f"Column {said} has", "is") if len(empty) == 1 else (f"Columns {said} have", "are")
+        notes.append(f"{which} no value in any row and {are} left out.")
     X = X.assign(**{name: values for name, (values, _) in inputs.items()})
     if orders := {name: order for name, order in part.date_orders.items() if name in X.columns}:
         X.attrs[WRITTEN_AS] = orders
@@ -142,7 +151,6 @@ def assembled(part: TablePart, roles: ColumnRoles, description: str = "") -> tup
     complaints += part.complaints
     if roles.target not in (None, AUTO):
         data = _with_target(data)
-    data = replace(data, notes=(*data.notes, *_missing_note(data.X, data.y)))
     if roles.complete_rows:
         data, none_left = _complete(data, part.path)
         complaints += none_left

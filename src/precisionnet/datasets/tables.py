@@ -41,7 +41,7 @@ from precisionnet.datasets.plain_tables import (
     text_columns,
 )
 from precisionnet.datasets.repeats import WAYS, without_repeats
-from precisionnet.datasets.roles import AUTO, ColumnRoles, assembled, no_such_column
+from precisionnet.datasets.roles import AUTO, ColumnRoles, assembled, finished, no_such_column
 from precisionnet.datasets.table_files import check_names, find, read_header
 from precisionnet.errors import InputError, did_you_mean, refuse_all, shown, some
 from precisionnet.inputs import refuse_missing_table
@@ -158,8 +158,7 @@ def load_table(
         inputs=inputs,
         date_orders=date_orders,
     )
-    refuse_all(complaints)
-    return data
+    return finished(data, complaints)
 
 
 def read_dataset(
