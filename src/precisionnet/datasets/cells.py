@@ -266,8 +266,10 @@ def decimal_points(frame: pd.DataFrame, path: str, *, certain: bool, spare: Coll
 
 def _with_points(frame: pd.DataFrame) -> str | None:
     """Name the first column whose numbers have decimal points, or points that look like it."""
-    floats = frame.select_dtypes("floating")
-    return next((str(name) for name, column in floats.items() if bool((column.dropna() % 1 != 0).any())), None)
+    for name, column in frame.items():
+        if pd.api.types.is_float_dtype(column.dtype) and bool((column.dropna() % 1 != 0).any()):
+            return str(name)
+    return None
 
 
 def text_complaints(values: dict[str, Numbers], frame: pd.DataFrame, path: str, way: str) -> list[str]:

@@ -130,8 +130,8 @@ def assembled(part: TablePart, roles: ColumnRoles, description: str = "") -> tup
     X = features.drop(columns=[c for c in features.columns if c in taken])
     if roles.features is None and (empty := [name for name in X.columns if X[name].isna().all()]):
         X = X.drop(columns=empty)
-        said = some([part.original_names.get(name, name) for name in empty])
-        which, are = (f"Column {said} has", "is") if len(empty) == 1 else (f"Columns {said} have", "are")
+        names = some([part.original_names.get(name, name) for name in empty])
+        which, are = (f"Column {names} has", "is") if len(empty) == 1 else (f"Columns {names} have", "are")
         notes.append(f"{which} no value in any row and {are} left out.")
     X = X.assign(**{name: values for name, (values, _) in inputs.items()})
     if orders := {name: order for name, order in part.date_orders.items() if name in X.columns}:
