@@ -209,6 +209,8 @@ def test_the_order_of_dates_may_be_given(tmp_path):
     assert not data.doubts
     with pytest.raises(InputError, match=r"'when' of .* as month/day/year .* '25/05/2024' in row 2, .*2024-01-31"):
         days(tmp_path, "03/02/2024", "25/05/2024", date_orders={"when": "month/day/year"})
+    with pytest.raises(InputError, match="date_orders must map columns"):
+        days(tmp_path, "03/02/2024", date_orders="month/day/year")
     with pytest.raises(InputError, match="date_orders= must be"):
         days(tmp_path, "03/02/2024", "05/05/2024", date_orders={"when": "mdy"})
 

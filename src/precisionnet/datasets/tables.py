@@ -183,6 +183,8 @@ def read_dataset(
     """Do what ``load_table`` does, and return what cannot be used instead of raising it."""
     check_format(format)
     check_choice("duplicates=", duplicates, WAYS)
+    if not isinstance(date_orders, Mapping | None):
+        raise InputError(f"date_orders must map columns to one of {some(DATE_ORDERS)}, got {shown(date_orders)}.")
     for order in (date_orders or {}).values():
         check_choice("date_orders=", order, DATE_ORDERS)
     measures = check_measures(measures)
