@@ -80,6 +80,11 @@ def some(values: Sequence[Any], most: int = 3) -> str:
     return listed if len(values) <= most else f"{listed} and {len(values) - most} more"
 
 
+def dropping(names: Iterable[Any], most: int = 30) -> str:
+    """drop=['a', 'b']: how to leave out these columns, all of them unless a line of them is too long to copy."""
+    return f"drop=[{', '.join(shown(name) for name in list(names)[:most])}]"
+
+
 def did_you_mean(name: str, candidates: Iterable[Any]) -> str:
     """' (did you mean ...?)' where a candidate is close, else nothing."""
     known = {str(candidate).lower(): str(candidate) for candidate in candidates}

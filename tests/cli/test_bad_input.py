@@ -25,7 +25,7 @@ TABLES = {
     "one class": (lambda f: f.assign(age="old"), r"Target 'age' has only one class \(old\)"),
     "a constant target": (lambda f: f.assign(age=0.5), r"Target 'age' is always 0.5"),
     "a missing target column": (lambda f: f.rename(columns={"age": "ages"}), r"no column 'age' \(did you mean 'ages'\?\)"),
-    "holes in the target": (lambda f: f.assign(age=f.age.mask(f.age > 1)), r"Target 'age' is missing in \d+ of 120 rows"),
+    "an empty target": (lambda f: f.assign(age=np.nan), r"Target 'age' has no value in any row"),
     "a class with one row": (lambda f: f.assign(age=["b"] + ["a"] * 60 + ["c"] * 59), r"Class 'b' of target 'age' has fewer"),
     "text for regression": (lambda f: f.assign(age=["a", "b"] * 60), r"not numbers: use --task classification"),
     "a value beyond all bounds": (lambda f: f.assign(x2=f.x2 * 1e200), r"Column 'x2' holds values beyond 1e\+100"),
@@ -33,7 +33,7 @@ TABLES = {
     "one date": (lambda f: f.assign(when="2020-01-02"), r"Column 'when' is constant"),
     "a column without a name": (lambda f: f.rename(columns={"x0": ""}), r"Column 1 of the table has no name"),
     "decimal commas or thousands": (lambda f: f.assign(x1=["1,234"] * 120), r"decimal commas, or thousands\?"),
-    "several text columns": (lambda f: f.assign(site="Oslo", sex="f"), r"Column 'site', 'sex' is constant"),
+    "several text columns": (lambda f: f.assign(site="Oslo", sex="f"), r"Columns 'site', 'sex' are constant.*--drop site --drop sex"),
     "an integer of 400 digits": (lambda f: f.assign(x1=[10**400] + [1] * 119), r"Column 'x1' holds infinity"),
     "no rows": (lambda f: f[:0], r"has no rows"),
 }  # fmt: skip
@@ -45,7 +45,6 @@ def test_bad_tables(precisionnet, table, tmp_path, what):
     change(pd.read_csv(table).drop(columns="who")).to_csv(table, index=False)
     extra = {
         "text for regression": ["--task", "regression"],
-        "a constant target": ["--task", "regression"],
         "NaN": ["--missing", "error"],
     }.get(what, [])
     refused(precisionnet("fit", table, "--target", "age", "--out", tmp_path / "out", *extra), sentence)

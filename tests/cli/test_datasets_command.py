@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -169,3 +170,28 @@ def test_the_help_names_the_commands(precisionnet):
         "fetch",
     }
     assert "datasets" in precisionnet("--help").out
+
+
+def test_check_says_all_that_a_fit_says(precisionnet, tmp_path):
+    """Cells that cannot be read do not hide what else stands in the way."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(30, 3)), columns=list("abc")).round(3).assign(flat=1, y=rng.normal(size=30))
+    frame.astype({"a": object}).assign(a=["<0.1", *frame["a"][1:]]).to_csv(tmp_path / "t.csv", index=False)
+    for words, options in ((("fit",), ("--out", tmp_path / "o")), (("datasets", "check"), ())):
+        done = precisionnet(*words, tmp_path / "t.csv", "--target", "y", *options)
+        assert done.code == 2
+        assert "2 things stand in the way" in done.sentence
+        assert "'<0.1' in row 1" in done.sentence
+        assert "'flat'" in done.sentence
+        (tmp_path / "empty.csv").write_text("")
+        done = precisionnet(*words, tmp_path / "empty.csv", "--target", "y", *options)
+        assert done.code == 2
+        assert "is empty: it has no header" in done.sentence
+        assert "no column" not in done.sentence
+
+
+def test_a_check_speaks_in_the_options_of_fit(precisionnet, tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(24, 9)), columns=list("abcdefghy"))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = precisionnet("datasets", "check", tmp_path / "t.csv", "--target", "y")
+    assert "which ones return with another --seed" in flat(done.out)

@@ -98,6 +98,53 @@ def test_predictions_take_a_table_as_it_comes(precisionnet, fitted, tmp_path):
     )
 
 
+def test_a_row_without_a_target_costs_no_other_row(precisionnet, tmp_path):
+    frame = mixed().iloc[:80].drop(columns=["remark", "visit"])
+    frame.loc[[3, 9], "score"] = np.nan
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    said = "2 of 80 rows have no value of target 'score' and are left out ('p003', 'p009')."
+    done = precisionnet("datasets", "check", tmp_path / "t.csv", "--target", "score")
+    assert done.code == 0, done.out
+    assert said in done.flat
+    done = precisionnet("fit", tmp_path / "t.csv", "--target", "score", "--out", tmp_path / "o", *QUICK)
+    assert done.code == 0, done.err
+    assert said in done.sentence
+    assert len(pd.read_csv(tmp_path / "o" / "predictions.csv")) == 78
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("precisionnet.evidence.task.HALF_PAIRS", 1)
+        options = ("--out", tmp_path / "e", "--permutations", 19, "--jobs", 1)
+        done = precisionnet("explain", tmp_path / "o", tmp_path / "t.csv", *options)
+    assert done.code == 0, done.err
+    assert said in done.sentence
+
+
+def test_slash_dates_are_read_as_in_the_fit(precisionnet, tmp_path):
+    """Days of the new rows may all be below 13: what the fit saw says which number is the month."""
+    rng = np.random.default_rng(5)
+    when = pd.Timestamp("2015-01-01") + pd.to_timedelta(rng.integers(0, 365, 90), unit="D")
+    frame = pd.DataFrame({"a": rng.normal(size=90), "when": when.strftime("%m/%d/%Y"), "y": 10.0 * when.month})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert precisionnet("fit", tmp_path / "t.csv", "--target", "y", "--out", tmp_path / "o", *QUICK).code == 0
+    early = when.day <= 12
+    written = {}
+    for name, form in (("us", "%m/%d/%Y"), ("iso", "%Y-%m-%d")):
+        new = frame[early].assign(when=when[early].strftime(form)).drop(columns="y")
+        new.to_csv(tmp_path / f"{name}.csv", index=False)
+        done = precisionnet("predict", tmp_path / "o", tmp_path / f"{name}.csv", "-o", tmp_path / "p.csv")
+        assert done.code == 0, done.err
+        written[name] = pd.read_csv(tmp_path / "p.csv")["predicted_y"]
+    np.testing.assert_array_equal(written["us"], written["iso"])
+    frame.assign(when=when.strftime("%d/%m/%Y")).to_csv(tmp_path / "uk.csv", index=False)
+    done = precisionnet("predict", tmp_path / "o", tmp_path / "uk.csv")
+    assert done.code == 2
+    assert "'when' of" in done.sentence
+    assert "read as month/day/year" in done.sentence
+    assert "2024-01-31" in done.sentence
+    done = precisionnet("explain", tmp_path / "o", tmp_path / "uk.csv", "--out", tmp_path / "e", "--quick")
+    assert done.code == 2
+    assert "read as month/day/year" in done.sentence
+
+
 def test_show_names_columns_once(precisionnet, fitted, tmp_path):
     folder, _ = fitted
     done = precisionnet("show", folder / "o", "--edges", tmp_path / "e.csv")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from precisionnet.datasets import load_participants, load_table
 from precisionnet.datasets.cells import decimal_points, to_numbers
-from precisionnet.errors import InputError
+from precisionnet.errors import Complaints, InputError
 
 ROWS = "a,b,y\n1.5,2,3\n2.5,1,4\n3.5,7,5\n"
 
@@ -63,6 +63,34 @@ def test_commas_beside_decimal_points_are_not_decimal(tmp_path):
             load(tmp_path, text)
 
 
+NUMBERS_NOT_READ = {
+    "american": (",", [f'"{v:,.2f}"' for v in np.linspace(600, 5432.1, 30)], r"'1,099.87' in row 4 .*save it without them, as 1099.87"),
+    "german": (";", [f"{v:,.2f}".translate(str.maketrans(",.", ".,")) for v in np.linspace(600, 5432.1, 30)], "thousands"),
+    "millions": (",", [f'"{v:,}"' for v in range(2_000_000, 2_000_030)], "as 2000000"),
+    "units": (",", [f"{v:.1f} mm3" for v in np.linspace(2, 5, 30)], "a number with its unit"),
+    "unit and thousands": (",", [f'"{v:,.1f} ml"' for v in np.linspace(900, 1100, 30)], "a number with its unit"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", NUMBERS_NOT_READ)
+def test_numbers_written_otherwise_are_never_labels(tmp_path, how):
+    cut, cells, said = NUMBERS_NOT_READ[how]
+    rows = [cut.join((str(i), cell, str(i % 7))) for i, cell in enumerate(cells)]
+    with pytest.raises(InputError, match=f"Column 'a' holds text, not numbers: .*{said}"):
+        load(tmp_path, "\n".join([cut.join("xay"), *rows]), categories=True)
+
+
+def test_commas_in_a_file_with_points_are_named_with_the_points(tmp_path):
+    """Points may be thousands: then every column with a decimal comma would be text, and the target classes."""
+    rows = [f"{5 + i}.{100 + i};0,{10 + i};{30 + i},5" for i in range(30)]
+    with pytest.raises(Complaints) as caught:
+        load(tmp_path, "\n".join(["a;b;y", *rows]), categories=True)
+    of_target, of_features = sorted(caught.value.sentences, reverse=True)
+    assert "Column 'y' holds text, not numbers: '30,5' in row 1" in of_target
+    assert "'0,10' in row 1" in of_features
+    assert "column 'a' has points" in of_features
+
+
 def test_digits_of_other_scripts_are_text_and_not_a_traceback(tmp_path):
     for digit in ("３", "٣"):
         with pytest.raises(InputError, match="Column 'b' holds text"):
@@ -96,7 +124,7 @@ def test_missing_is_missing(tmp_path, word):
     if "-9999" in word:
         assert any("-9999 was read as missing in 1 of 3 rows" in note for note in data.notes)
     data = load(tmp_path, f"a,b,y\n1.5,2,3\n2,1,{word}\n3.5,7,5\n")
-    assert data.y.isna().tolist() == [False, True, False]
+    assert data.X.index.tolist() == [1, 3]
 
 
 def test_a_number_that_looks_like_a_code_among_its_like_is_a_number(tmp_path):
@@ -125,13 +153,66 @@ def test_open_ages(tmp_path):
         (b"\x1f\x8b\x08\x00rest", "is not text, but compressed"),
         ("a,b,y\n1,2,3\n".encode("utf-16"), "is not text, but UTF-16 text"),
         ("a,b,y\n1,2,3\n1,2\n1,2,3,4\n", "Row 2 of table .* has 2 cells, but the header has 3"),
-        (b"a,b\xe9,y\n1,2,3\n", "is not UTF-8 text"),
+        (b"a,b\xe9\x81,y\n1,2,3\n", "is not UTF-8 text"),
         ("a,a,y\n1,2,3\n", "more than one column named 'a'"),
     ],
 )  # fmt: skip
 def test_what_is_refused_says_where(tmp_path, text, sentence):
     with pytest.raises(InputError, match=sentence):
         load(tmp_path, text)
+
+
+WINDOWS = "alter;größe;stadt;y\n" + "".join(f"{i};{i},5;{'Köln' if i % 2 else 'Bonn'};{i}\n" for i in range(30))
+
+
+def test_windows_text_is_read_and_said(tmp_path):
+    data = load(tmp_path, WINDOWS.encode("cp1252"), categories=True)
+    same = load(tmp_path, WINDOWS, "u.csv", categories=True)
+    pd.testing.assert_frame_equal(data.X, same.X)
+    assert data.X["größe"].tolist()[:2] == [0.5, 1.5]
+    assert set(data.X["stadt"]) == {"Köln", "Bonn"}
+    assert any("is not UTF-8 and was read" in note and "cp1252" in note for note in data.notes)
+    assert not any("cp1252" in note for note in same.notes)
+    late = ROWS.replace("a,b", "a,who") * 1 + "".join(f"{i}.5,{'é' if i == 90_000 else 'e'},1\n" for i in range(90_001))
+    assert load(tmp_path, late.encode("cp1252"), categories=True).X["who"].iloc[-1] == "é"
+    for damaged in (WINDOWS.encode() + b"1;2,5;K\xf6ln;3\n", WINDOWS.encode("cp1252") + b"1;2,5;K\x9dln;3\n"):
+        with pytest.raises(InputError, match="is not UTF-8 text"):
+            load(tmp_path, damaged, categories=True)
+
+
+def days(tmp_path, *cells, **options):
+    rows = [f"{i},{cell},{i % 7}" for i, cell in enumerate(cells)]
+    return load(tmp_path, "\n".join(["a,when,y", *rows]), categories=True, **options)
+
+
+@pytest.mark.parametrize(
+    ("cells", "month", "order", "guessed"),
+    [
+        (("03/02/2024", "05/25/2024"), 3, "month/day/year", False),
+        (("03/02/2024", "25/05/2024"), 2, "day/month/year", False),
+        (("03.02.2024", "05.05.2024"), 2, "day/month/year", False),
+        (("03/02/2024", "05/05/2024"), 2, "day/month/year", True),
+        (("2024-02-03", "2024-05-05"), 2, None, False),
+    ],
+)
+def test_the_order_of_dates_is_kept_and_a_guess_is_a_doubt(tmp_path, cells, month, order, guessed):
+    data = days(tmp_path, *cells)
+    assert data.X["when"].dt.month[1] == month
+    assert data.X.attrs.get("date_orders", {}).get("when") == order
+    assert any("a guess" in doubt and "2024-01-31" in doubt for doubt in data.doubts) == guessed
+    assert any("read as" in note for note in data.notes) == (order is not None and not guessed)
+
+
+def test_the_order_of_dates_may_be_given(tmp_path):
+    data = days(tmp_path, "03/02/2024", "05/05/2024", date_orders={"when": "month/day/year"})
+    assert data.X["when"].dt.month[1] == 3
+    assert not data.doubts
+    with pytest.raises(InputError, match=r"'when' of .* as month/day/year .* '25/05/2024' in row 2, .*2024-01-31"):
+        days(tmp_path, "03/02/2024", "25/05/2024", date_orders={"when": "month/day/year"})
+    with pytest.raises(InputError, match="date_orders must map columns"):
+        days(tmp_path, "03/02/2024", date_orders="month/day/year")
+    with pytest.raises(InputError, match="date_orders= must be"):
+        days(tmp_path, "03/02/2024", "05/05/2024", date_orders={"when": "mdy"})
 
 
 def test_a_date_in_a_workbook(tmp_path):

@@ -16,6 +16,7 @@ from precisionnet.datasets import Dataset, fetch_abide, fetch_ants_mindboggle, m
 from precisionnet.datasets.checks import LEVELS, check_dataset
 from precisionnet.datasets.checks.columns import find_codes
 from precisionnet.datasets.checks.target import names_alike
+from precisionnet.preprocessing import TableEncoder
 
 
 def clean(n: int = 200, p: int = 8, seed: int = 0) -> Dataset:
@@ -509,3 +510,43 @@ def test_a_site_with_one_row_is_named():
     found = [f for f in check_dataset(Dataset(X, X["a"].rename("y"), site=site)) if f.check == "site"]
     assert found[0].level == "warning"
     assert "'Oslo' has one row" in found[0].sentence
+
+
+def test_numbers_that_cannot_be_read_are_warned_of():
+    """Durations such as 2:14 are no number; that they are lost is more than a note on an id."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    X["remark"] = [f"note {i}" for i in range(60)]
+    X["duration"] = [f"{i}:{i:02d}" for i in range(60)]
+    said = check_dataset(Dataset(X, pd.Series(rng.normal(size=60), name="y")), missing="indicator")
+    lost = next(finding for finding in said if "'duration'" in finding.sentence)
+    assert lost.level == "warning"
+    assert "such as '0:00'" in lost.sentence
+    assert "drop=['duration']" in lost.sentence
+    note = next(finding for finding in said if "'remark'" in finding.sentence)
+    assert note.level == "note"
+    assert "free text" in note.sentence
+    encoded = TableEncoder().fit(X)
+    assert "'duration' (60 different values in 60 rows, such as '0:00': no plain numbers)" in encoded.left_out()
+
+
+def test_gaps_of_numbers_and_labels_are_one_note():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(100, 2)), columns=list("ab"))
+    X["hand"] = rng.choice(["left", "right"], 100)
+    X.loc[:29, "hand"], X.loc[20:39, "a"] = None, np.nan
+    said = check_dataset(Dataset(X, pd.Series(rng.normal(size=100), name="y")), missing="indicator")
+    (gaps,) = [finding.sentence for finding in said if finding.check == "missing"]
+    assert "missing in 2 of 3 columns and 40 of 100 rows; most in 'hand' (30 rows) and 'a' (20 rows)" in gaps
+
+
+def test_all_constant_columns_are_named_in_what_to_do():
+    data = clean()
+    for n, said in ((5, "drop=['r0', 'r1', 'r2', 'r3', 'r4']"), (8, "None of the 8 columns varies")):
+        flat = replace(data, X=data.X.assign(**{f"r{j}": 1.0 for j in range(n)}))
+        assert said in only(flat, "constant columns")[1]
+
+
+def test_a_target_that_is_always_one_number():
+    data = clean()
+    assert "always 42.0: there is nothing to predict" in only(replace(data, y=data.y * 0 + 42.0), "target")[1]

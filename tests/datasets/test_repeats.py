@@ -24,11 +24,12 @@ def repeated(path, rows=((0, 0.0), (1, 1.0))):
 def test_a_freesurfer_table_with_repeats(tmp_path, how, kept):
     """sub-01 stands there twice, exactly; sub-02 twice, and differs."""
     lh, rh = aparc(tmp_path, "lh"), aparc(tmp_path, "rh")
-    before = load_table(lh, rh, participants(tmp_path), target="age")
-    data = load_table(repeated(lh), rh, participants(tmp_path), target="age", duplicates=how)
+    before = load_table(lh, rh, participants(tmp_path))
+    data = load_table(repeated(lh), rh, participants(tmp_path), duplicates=how)
     assert len(data) == kept
     said = " ".join([*data.notes, *data.doubts])
     assert "1 row repeats" in said
+    assert "and counts once" in said
     assert "'sub-01'" in said
     assert "1 id of" in said
     assert "'sub-02'" in said

@@ -33,11 +33,38 @@ def gaps(tmp_path):
 def test_complete_rows(gaps):
     data = load_table(gaps, target="y", id="id", complete_rows=True)
     assert list(data.X.index) == ["p", "s"]
-    assert any("2 of 4 rows are not complete and were left out" in note for note in data.notes)
-    assert len(load_table(gaps, target="y", id="id")) == 4
-    gaps.write_text("id,a,b,y\np,,2,3\nq,,1,4\n")
-    with pytest.raises(InputError, match=r"No row of '.*t.csv' is complete: .*drop="):
+    assert any("1 of 4 rows has no value of target 'y' and is left out ('r')" in note for note in data.notes)
+    assert any("1 of 3 rows is not complete and left out" in note for note in data.notes)
+    gaps.write_text("id,a,b,y\np,,2,3\nq,1,,4\n")
+    with pytest.raises(InputError, match=r"No row of '.*t.csv' is complete, .*drop="):
         load_table(gaps, target="y", id="id", complete_rows=True)
+
+
+def test_a_column_without_a_value_is_left_out(gaps):
+    gaps.write_text("id,a,b,c,y\np,1,2,,3\nq,,1,,4\nr,2,1,,4\n")
+    data = load_table(gaps, target="y", id="id")
+    assert list(data.X) == ["a", "b"]
+    assert "Column 'c' has no value in any row and is left out." in data.notes
+    assert data.notes[-1] == "Values are missing in 1 of 3 rows: 'a' 1."
+    assert list(load_table(gaps, target="y", id="id", features=["a", "c"]).X) == ["a", "c"]
+
+
+def test_rows_without_a_target_are_left_out(gaps):
+    """Only those: a gap elsewhere is no reason to lose a row."""
+    data = load_table(gaps, target="y", id="id")
+    assert list(data.X.index) == ["p", "q", "s"]
+    assert data.y.tolist() == [3, 4, 9]
+    assert any("1 of 4 rows has no value of target 'y' and is left out ('r')" in note for note in data.notes)
+    assert not data.doubts
+    assert len(load_table(gaps, id="id")) == 4
+    numbered = load_table(gaps, target="y", drop=["id"])
+    assert numbered.X.index.tolist() == [1, 2, 4]
+    assert any("is left out (row 3)" in note for note in numbered.notes)
+    gaps.write_text("id,a,b,y\np,1,2,3\nq,,1,\nr,3,7,\ns,4,0,\n")
+    data = load_table(gaps, target="y", id="id")
+    assert any("3 of 4 rows have no value of target 'y' and are left out" in doubt for doubt in data.doubts)
+    gaps.write_text("id,a,b,y\np,1,2,\nq,,1,\n")
+    assert len(load_table(gaps, target="y", id="id")) == 2
 
 
 @pytest.mark.parametrize(

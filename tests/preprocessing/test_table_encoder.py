@@ -200,3 +200,23 @@ def test_blank_cells_among_numbers_are_gaps():
     column = next(one for one in encoder.columns_ if one.name == "x")
     assert column.kind == "number"
     assert len(encoder.transform(frame)) == 40
+
+
+def test_dates_written_in_another_order_are_refused():
+    table = pd.DataFrame({"when": pd.date_range("2020-01-01", periods=20), "dose": np.arange(20.0)})
+    american, european = table.copy(), table.copy()
+    american.attrs["date_orders"], european.attrs["date_orders"] = (
+        {"when": "month/day/year"},
+        {"when": "day/month/year"},
+    )
+    encoder = TableEncoder().fit(american)
+    assert [column.date_order for column in encoder.columns_] == ["month/day/year", ""]
+    there = TableEncoder.from_document(encoder.to_document())
+    pd.testing.assert_frame_equal(there.transform(american), encoder.transform(table))
+    with pytest.raises(InputError, match="'when' was read as month/day/year in fit and as day/month/year now"):
+        there.transform(european)
+    for wrong in ("year", None, ["day/month/year"]):
+        document = encoder.to_document()
+        document["columns"][0]["date_order"] = wrong
+        with pytest.raises(ValueError, match="contradicts itself"):
+            TableEncoder.from_document(document)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from precisionnet.cli.messages import Commands
+from precisionnet.cli.messages import Commands, in_words_of
 from precisionnet.cli.options import (
     CompleteRows,
     Drop,
@@ -74,19 +74,22 @@ def check(
     refuse_missing_tables(tables)
     from precisionnet.arguments import check_choice
     from precisionnet.cli import console
-    from precisionnet.cli.tables import read_tables
+    from precisionnet.cli.tables import judged, read_tables
     from precisionnet.datasets.checks import Finding, check_dataset
 
     check_task(task)
     check_choice("--missing", missing, ("error", "median", "indicator"))
     loading = load_options(target, id_column, person, site, drop, format, regions, duplicates, measures)
-    loading |= {"categories": True, "id": id_column or "auto"}
-    data, complaints = read_tables(tables, loading, complete_rows=complete_rows)
-    refuse_all(complaints)
+    loading |= {"categories": True, "id": id_column or "auto", "complete_rows": complete_rows}
+    data, complaints = read_tables(tables, loading)
+    if complaints:
+        refuse_all(judged(data, complaints, task, missing, tables[0])[2])
     with console.working("checking"):
         findings = check_dataset(data, None if task == "auto" else task, missing)  # type: ignore[arg-type]
     loaded = [Finding("note", "loading", sentence) for sentence in data.notes]
-    if not _print_findings([*findings, *loaded], strict=strict):
+    with in_words_of("fit"):  # the findings are about a fit, and what its options do
+        ready = _print_findings([*findings, *loaded], strict=strict)
+    if not ready:
         raise typer.Exit(1)
 
 

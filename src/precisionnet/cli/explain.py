@@ -56,6 +56,10 @@ def run_explain(
     refuse_foreign(out, is_explain_output)
     model = load(folder)
     data = rows_of_model(paths, id_column, model, target=_target(model, target), person=person, duplicates=duplicates)
+    for sentence in data.notes:
+        console.note(sentence)
+    for sentence in data.doubts:
+        console.warn(sentence)
     rows = fitted_rows(model, data)
     y = _target_of(model, data, rows)
     n_permutations = permutations or (QUICK_PERMUTATIONS if quick else PERMUTATIONS)

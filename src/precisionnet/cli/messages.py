@@ -40,6 +40,9 @@ _VALUE = rf"\.\.\.|\[(?:{_QUOTED}|[^\]'\"])*\]|{_QUOTED}|[-+]?\w+(?:[.+-]+\w+)*"
 _NAMED = re.compile(rf"(?P<quoted>{_QUOTED})|(?<![\w.-])(?:--)?(?P<name>[a-z][\w-]*)=(?!=)(?P<value>{_VALUE})?")
 _USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # typer does not export it
 _speaking: ContextVar[Any] = ContextVar("_speaking", default=None)
+"""The command whose options sentences are written in."""
+_whole: ContextVar[Any] = ContextVar("_whole", default=None)
+"""The group that holds every command."""
 
 
 def as_options(message: str, command: Any) -> str:
@@ -70,6 +73,17 @@ def as_options(message: str, command: Any) -> str:
 def in_options(message: str) -> str:
     """Translate a sentence for the command that is running."""
     return as_options(message, _speaking.get())
+
+
+@contextmanager
+def in_words_of(name: str) -> Iterator[None]:
+    """Translate sentences to the options of another command, which they are about."""
+    other = getattr(_whole.get(), "commands", {}).get(name)
+    token = _speaking.set(other or _speaking.get())
+    try:
+        yield
+    finally:
+        _speaking.reset(token)
 
 
 def graph_sentence(n_edges: int, n_columns: int, method: str) -> str:
@@ -121,6 +135,7 @@ class _Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         token = _speaking.set(self)
+        whole = _whole.set(ctx.find_root().command)
         try:
             return super().invoke(ctx)
         except PrecisionNetError as error:
@@ -130,6 +145,7 @@ class _Command(TyperCommand):
             raise typer.Exit(2) from error
         finally:
             _speaking.reset(token)
+            _whole.reset(whole)
 
 
 class _Group(TyperGroup):

@@ -30,19 +30,10 @@ EVERY_SCAN = {"phase": None, "quality": "any", "scans": "all"}
 """Options of ``load_table`` that keep every scan of an ADNI table: a prediction covers all rows that it is given."""
 
 
-def read_tables(paths: list[str], loading: dict[str, Any], *, complete_rows: bool = False) -> tuple[Dataset, list[str]]:
-    """Read and join the tables, and say what cannot be used; ``complete_rows`` leaves out rows with gaps."""
+def read_tables(paths: list[str], loading: dict[str, Any]) -> tuple[Dataset, list[str]]:
+    """Read and join the tables, and say what cannot be used."""
     data, complaints = read_dataset(*paths, **loading)
-    data = named_by_measure(data)
-    if not complete_rows:
-        return data, complaints
-    kept = data.without_missing()
-    if len(kept) == 0:
-        none_left = f"No row of {paths[0]!r} is complete, and --complete-rows leaves none: --drop empty columns."
-        return data, [*complaints, none_left]
-    lost = len(data) - len(kept)
-    said = f"{lost} of {len(data)} rows are not complete and were left out."
-    return replace(kept, notes=(*data.notes, said)), complaints
+    return named_by_measure(data), complaints
 
 
 def rows_to_fit(
@@ -62,6 +53,7 @@ def rows_to_fit(
     unknown = unknown_columns(paths, named)
     loading = {
         **loading,
+        "complete_rows": complete_rows,
         "site": None if loading["site"] in unknown else loading["site"],
         **{
             role: [name for name in loading[role] if name not in unknown]
@@ -70,26 +62,11 @@ def rows_to_fit(
         },
     }
     try:
-        data, complaints = read_tables(paths, loading, complete_rows=complete_rows)
+        data, complaints = read_tables(paths, loading)
     except InputError as error:
         refuse_all([*getattr(error, "sentences", [str(error)]), *unknown.values()])
         raise
-    complaints += unknown.values()
-    of_target = data.y is not None or not complaints  # a target that does not exist has been reported
-    unread = [n for n in data.X if data.X[n].isna().all() and any(shown(str(n)) in said for said in complaints)]
-    looked_at = replace(data, X=data.X.drop(columns=unread))  # unreadable cells have been reported
-    complaints += (unusable if of_target else unusable_features)(looked_at, missing=missing)
-    if len(data) < MIN_ROWS:
-        rows = "1 row" if len(data) == 1 else f"{len(data)} rows"
-        complaints.append(f"Table {paths[0]!r} has {rows}: at least {MIN_ROWS} are needed to fit and test; bring more.")
-    kind: TaskName | None = None if task == "auto" else task  # type: ignore[assignment]
-    if data.y is not None and data.y.notna().all() and len(data) >= MIN_ROWS:
-        try:
-            y = plain_target(data.y)
-            kind = guess_task(y) if kind is None else kind
-            data = replace(data, y=check_target(y, kind))
-        except InputError as error:
-            complaints.append(str(error))
+    data, kind, complaints = judged(data, [*complaints, *unknown.values()], task, missing, paths[0])
     findings = [*check_dataset(data, kind, missing), *(Finding("note", "loading", note) for note in data.notes)]
     if complaints:
         refuse_all([*complaints, *(f.sentence for f in findings if f.level == "error" and f.check == "people")])
@@ -97,7 +74,7 @@ def rows_to_fit(
     for sentence in data.notes:
         console.note(sentence)
     for finding in findings:
-        if finding.check == "repeated rows" and finding.level == "note":
+        if finding.check in ("missing", "repeated rows") and finding.level == "note":
             console.note(finding.sentence)
     encoding = [finding.sentence for finding in findings if finding.check == "encoding"]
     if encoding:
@@ -105,6 +82,31 @@ def rows_to_fit(
     report_findings(findings, strict=strict)
     findings = [replace(finding, sentence=in_options(finding.sentence)) for finding in findings]  # for the page
     return without_unused(data, missing), kind, findings
+
+
+def judged(
+    data: Dataset, complaints: Sequence[str], task: str, missing: str, path: str
+) -> tuple[Dataset, TaskName | None, list[str]]:
+    """Return the rows with their target as the task needs it, the task, and ``complaints`` with all others to be made.
+
+    What could not be read has been complained of, and is not looked at again.
+    """
+    of_target = data.y is not None or not complaints
+    unread = [n for n in data.X if data.X[n].isna().all() and any(shown(str(n)) in said for said in complaints)]
+    looked_at = replace(data, X=data.X.drop(columns=unread))
+    found = [*complaints, *(unusable if of_target else unusable_features)(looked_at, missing=missing)]
+    if len(data) < MIN_ROWS:
+        rows = "1 row" if len(data) == 1 else f"{len(data)} rows"
+        found.append(f"Table {path!r} has {rows}: at least {MIN_ROWS} are needed to fit and test; bring more.")
+    kind: TaskName | None = None if task == "auto" else task  # type: ignore[assignment]
+    if data.y is not None and data.y.notna().all() and len(data) >= MIN_ROWS:
+        try:
+            y = plain_target(data.y)
+            kind = guess_task(y) if kind is None else kind
+            data = replace(data, y=check_target(y, kind))
+        except InputError as error:
+            found.append(str(error))
+    return data, kind, found
 
 
 def without_unused(data: Dataset, missing: str) -> Dataset:
@@ -169,6 +171,8 @@ def rows_of_model(
             raise InputError(
                 f"The model learned from column {some(lost)}, which no table has: give a table with it, joined by id."
             )
+        unused = None if target is not None or model.target_name_ is None else find(model.target_name_, every)
+        roles |= {"drop": [unused]} if unused is not None and unused not in (*names, id_column, person) else {}
         try:
             found = load_table(*paths, **roles, adni=EVERY_SCAN, measures=_several_measures(names), inputs=inputs)
             data = named_by_measure(found)
@@ -177,19 +181,26 @@ def rows_of_model(
                 raise
         else:
             if set(names) <= set(data.X.columns):
-                return replace(data, X=data.X[names])
+                said = [
+                    f"Column {shown(name)} is the model's target, and is not used." for name in roles.get("drop", ())
+                ]
+                return replace(data, X=data.X[names], notes=(*data.notes, *said))
             if not as_written:
+                lost = [name for name in names if name not in data.X.columns]
+                what, are = data.measure or "several measures", "is" if len(lost) == 1 else "are"
                 raise InputError(
-                    f"Table {paths[0]!r} holds {data.measure or 'several measures'} of cortical regions, and the "
-                    f"model's columns ({some(names)}) are not all among them: give tables of what it was fitted on, "
-                    "the same measure and both hemispheres."
+                    f"Table {paths[0]!r} holds {what} of cortical regions, and {len(lost)} of the model's {len(names)} "
+                    f"columns {are} not among them ({some(lost)}): give tables of what it was fitted on, the same "
+                    "measure and both hemispheres."
                 )
     if target is not None and as_written and [recognise(header) for header in headers] == ["participants"]:
         data = load_table(*paths, **roles)  # names the rows as for the fit
         if set(names) <= set(data.X.columns):
             return replace(data, X=data.X[names])
-    labels = [c.name for c in encoder.columns_ if c.kind not in ("number", "left out")] if encoder is not None else []
-    return load_table(*paths, **roles, features=names, format="table", categories=labels)
+    columns = () if encoder is None else encoder.columns_
+    labels = [column.name for column in columns if column.kind not in ("number", "left out")]
+    orders = {column.name: column.date_order for column in columns if column.date_order}
+    return load_table(*paths, **roles, features=names, format="table", categories=labels, date_orders=orders)
 
 
 def _several_measures(names: list[str]) -> list[str] | None:

@@ -13,7 +13,7 @@ file, the column and the row.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from precisionnet.errors import refuse_all, shown, some
+from precisionnet.preprocessing.column_kinds import DATE_ORDERS
 from precisionnet.types import BoolArray, FloatArray
 
 MISSING_TEXT = (
@@ -39,8 +40,11 @@ _OPEN = r"[0-9]+(\.[0-9]+)?\+"
 _COMMA = r"[-+]?[0-9]+(,[0-9]+)?([eE][-+]?[0-9]+)?\+?"
 _YEAR_FIRST = r"^([0-9]{4})[-/.]([0-9]{1,2})[-/.]([0-9]{1,2})(?:[ T].*)?$"
 _YEAR_LAST = r"^([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4})(?:[ T].*)?$"
-_WITH_UNIT = r"([-+]?[0-9]+([.,][0-9]+)?) ?([A-Za-zµ%°/²³]{1,8})"
-_THOUSANDS = r"[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+"
+_WITH_UNIT = r"([-+]?[0-9][0-9.,]*) ?([A-Za-zµ%°/²³][A-Za-zµ%°/²³0-9^]{0,7})"
+_GROUPED = (  # 1,234.5 and 1.234,5 and 1,234,567: nothing but numbers with thousands separators
+    r"[-+]?[1-9][0-9]{0,2}((,[0-9]{3})+\.[0-9]+|(\.[0-9]{3})+,[0-9]+|(,[0-9]{3}){2,}|(\.[0-9]{3}){2,})"
+)
+_THOUSANDS = rf"[-+]?[1-9][0-9]{{0,2}},[0-9]{{3}}|{_GROUPED}"
 MOSTLY = 0.8
 """Share of numbers from which on the rest of a column are mistakes, not labels."""
 DROPPABLE = "leave it out with drop=[{name}], correct it, or name it with id= or site= if it says who or where"
@@ -103,81 +107,134 @@ class ReadColumns(NamedTuple):
     """Sentences that say which cells were read as what."""
     complaints: list[str]
     """Sentences on cells that cannot be read: file, column and row, and what to do."""
+    doubts: list[str]
+    """Sentences on what was guessed."""
+    date_orders: dict[str, str]
+    """In which order the dates of a column stand there, of DATE_ORDERS."""
 
 
 def read_columns(
-    frame: pd.DataFrame, path: str, way: str = DROPPABLE, *, categories: Collection[str] | bool = False
+    frame: pd.DataFrame,
+    path: str,
+    way: str = DROPPABLE,
+    *,
+    categories: Collection[str] | bool = False,
+    date_orders: Mapping[str, str] | None = None,
 ) -> ReadColumns:
-    """Read columns as numbers; ``categories`` are columns of labels, True: every column that holds text or dates."""
+    """Read columns as numbers; ``categories`` are columns of labels, True: every column that holds text or dates.
+
+    ``date_orders`` says of columns in which order their dates are written.
+    """
     if all(dtype == np.float64 for dtype in frame.dtypes) and not (frame.to_numpy() == MISSING_CODE).any():
-        return ReadColumns(frame, [], [])  # a large table is not copied
+        return ReadColumns(frame, [], [], [], {})  # a large table is not copied
     values: dict[str, Any] = {}
     bad: dict[str, Numbers] = {}
+    labels = dict[str, Labels]()
     notes = list[str]()
     for position, name in enumerate(map(str, frame.columns)):
         column = frame.iloc[:, position]
         if not isinstance(categories, bool) and name in categories:
-            values[name], said = to_labels(column, path)
-            notes += said
+            labels[name] = to_labels(column, path, (date_orders or {}).get(name, ""))
+            values[name] = labels[name].values
+            notes += labels[name].notes
             continue
         numbers = to_numbers(column, name, path)
         values[name] = numbers.values
         if categories is True and numbers.unreadable.any() and not _are_mistakes(column, numbers):
-            values[name], said = to_labels(column, path)
-            notes += said
+            labels[name] = to_labels(column, path, (date_orders or {}).get(name, ""))
+            values[name] = labels[name].values
+            notes += labels[name].notes
         else:
             notes += numbers.notes
             if numbers.unreadable.any():
                 bad[name] = numbers
     if len(notes) > 3:
         notes = [*notes[:2], f"{len(notes) - 2} more columns of {path!r} were read in such a way."]
-    return ReadColumns(pd.DataFrame(values, index=frame.index), notes, text_complaints(bad, frame, path, way))
+    return ReadColumns(
+        pd.DataFrame(values, index=frame.index),
+        notes,
+        [*text_complaints(bad, frame, path, way), *(said for read in labels.values() for said in read.complaints)],
+        [said for read in labels.values() for said in read.doubts],
+        {name: read.date_order for name, read in labels.items() if read.date_order},
+    )
 
 
-def to_labels(column: pd.Series[Any], path: str) -> tuple[pd.Series[Any], list[str]]:
-    """A column of labels as text without blanks around it, or of dates as datetime64; NaN where missing."""
+class Labels(NamedTuple):
+    """A column read as labels or dates."""
+
+    values: pd.Series[Any]
+    """Text without blanks around it, or datetime64; NaN where missing."""
+    date_order: str = ""
+    """The order in which dates stand there, of DATE_ORDERS; empty where that cannot be asked."""
+    notes: tuple[str, ...] = ()
+    complaints: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+
+def to_labels(column: pd.Series[Any], path: str, date_order: str = "") -> Labels:
+    """Read a column of labels, or of dates where every cell is one.
+
+    ``date_order`` is the order in which its dates are written; empty finds it in the cells: a number above 12 is a day,
+    dots stand after a day that comes first, and anything else is guessed.
+    """
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        return column, []
+        return Labels(column)
     text = _stripped(column)
     text = text.mask(text.isin(MISSING_TEXT))
     known = text.dropna()
     if len(known) and known.map(lambda cell: hasattr(cell, "isoformat")).all():
-        return pd.to_datetime(text), []
-    dates, how = _dates(text.where(text.isna(), text.astype(str)))
-    if dates is None:
-        return text, []
-    return dates, [f"Column {shown(str(column.name))} of {path!r} holds dates, read as {how}."] if how else []
+        return Labels(pd.to_datetime(text))
+    here = f"Column {shown(str(column.name))} of {path!r}"
+    for order, form in (("year/month/day", _YEAR_FIRST), (date_order, _YEAR_LAST)):
+        parts = known.astype(str).str.extract(form)
+        if len(parts) and not parts.isna().any(axis=None):
+            return _to_dates(text, parts.astype(int), order, here)
+    return Labels(text)
 
 
-def _dates(text: pd.Series[Any]) -> tuple[pd.Series[Any] | None, str]:
-    """Dates where every cell is one, and how they were read where that can be asked."""
-    known = text.dropna()
-    if not len(known):
-        return None, ""
-    parts = known.str.extract(_YEAR_FIRST)
-    order, how = ("year", "month", "day"), ""
-    if parts.isna().any(axis=None):
-        parts = known.str.extract(_YEAR_LAST)
-        if parts.isna().any(axis=None):
-            return None, ""
-        month_first = bool((parts[1].astype(int) > 12).any()) and not bool((parts[0].astype(int) > 12).any())
-        order, how = (
-            (("month", "day", "year"), "month/day/year")
-            if month_first
-            else (("day", "month", "year"), "day/month/year")
+def _to_dates(text: pd.Series[Any], parts: pd.DataFrame, order: str, here: str) -> Labels:
+    """Dates from their three numbers, in this order or, where it is empty, in that which they show; else text."""
+    day_first, month_first = DATE_ORDERS
+    known, asked, guessed = text.dropna().astype(str), order, False
+    if not order:
+        first, second = ((parts[place] > 12).any() for place in (0, 1))
+        order = month_first if second and not first else day_first
+        guessed = not first and not second and not known.str.contains(".", regex=False).all()
+    dates = _days(parts, order)
+    if dates.isna().any():
+        other = {day_first: month_first, month_first: day_first}.get(asked)
+        if other is None or _days(parts, other).isna().any():
+            return Labels(text)
+        cell, row = known[dates.isna()].iloc[0], int(text.index.get_indexer(dates.index[dates.isna()])[0]) + 1
+        said = (
+            f"{here} is to be read as {order} (in a prediction, as in the fit) and holds {shown(cell)} in row {row}, "
+            "which is no such date: write dates as 2024-01-31."
         )
-    dates = pd.to_datetime(parts.astype(int).set_axis(list(order), axis=1), errors="coerce")
-    return (None, "") if dates.isna().any() else (dates.reindex(text.index), how)
+        return Labels(text, complaints=(said,))
+    dates = dates.reindex(text.index)
+    if order not in DATE_ORDERS:
+        return Labels(dates)
+    if not guessed:
+        return Labels(dates, order, (f"{here} holds dates, read as {order}.",))
+    doubt = (
+        f"{here} holds dates such as {shown(known.iloc[0])}, read as {order}: a guess, as no day shows which it is; "
+        "write dates as 2024-01-31 to be sure."
+    )
+    return Labels(dates, order, doubts=(doubt,))
+
+
+def _days(parts: pd.DataFrame, order: str) -> pd.Series[Any]:
+    return pd.to_datetime(parts.set_axis(order.split("/"), axis=1), errors="coerce")
 
 
 def _are_mistakes(column: pd.Series[Any], numbers: Numbers) -> bool:
-    """Whether cells that are no numbers stand in a column of numbers: few of them, with units, or with thousands."""
+    """Whether cells that are no numbers are numbers all the same: beside many, or with commas, thousands or units."""
     readable, bad = int(np.isfinite(numbers.values).sum()), int(numbers.unreadable.sum())
     cells = _stripped(column)[numbers.unreadable].astype(str)
     return (
         readable >= MOSTLY * (readable + bad)
-        or bool(cells.str.fullmatch(_THOUSANDS).all())
-        or (bool(cells.str.fullmatch(_WITH_UNIT).all()) and len(set(cells.str.extract(_WITH_UNIT)[2])) == 1)
+        or bool(cells.str.fullmatch(f"{_COMMA}|{_THOUSANDS}").all())
+        or (bool(cells.str.fullmatch(_WITH_UNIT).all()) and len(set(cells.str.extract(_WITH_UNIT)[1])) == 1)
     )
 
 
@@ -188,9 +245,9 @@ def decimal_points(frame: pd.DataFrame, path: str, *, certain: bool, spare: Coll
     otherwise: '2,41' can, '2,413' may be two thousand. Where any column has decimal points, no comma is decimal.
     """
     candidates, proved = list[str](), certain
+    if _with_points(frame) is not None:
+        return []
     for name, column in frame.items():
-        if pd.api.types.is_float_dtype(column.dtype) and bool((column.dropna() % 1 != 0).any()):
-            return []
         if name in spare or not (column.dtype == object or isinstance(column.dtype, pd.StringDtype)):
             continue
         cells = _stripped(column)
@@ -207,6 +264,14 @@ def decimal_points(frame: pd.DataFrame, path: str, *, certain: bool, spare: Coll
     return [f"{which} {some(candidates)} of {path!r} {have} decimal commas, read as points."]
 
 
+def _with_points(frame: pd.DataFrame) -> str | None:
+    """Name the first column whose numbers have decimal points, or points that look like it."""
+    for name, column in frame.items():
+        if pd.api.types.is_float_dtype(column.dtype) and bool((column.dropna() % 1 != 0).any()):
+            return str(name)
+    return None
+
+
 def text_complaints(values: dict[str, Numbers], frame: pd.DataFrame, path: str, way: str) -> list[str]:
     """Write a sentence on the columns that are no numbers: the first one, its first cell, and how many others."""
     names = [name for name, numbers in values.items() if numbers.unreadable.any()]
@@ -217,16 +282,22 @@ def text_complaints(values: dict[str, Numbers], frame: pd.DataFrame, path: str, 
     others = f" ({some(names[1:])} as well)" if len(names) > 1 else ""
     return [
         f"Column {shown(name)} holds text{others}, not numbers: {shown(str(cell))} in row {row + 1} of {path!r}"
-        f"{_hint(cell)}; {way.format(name=shown(name))}."
+        f"{_hint(cell, _with_points(frame))}; {way.format(name=', '.join(shown(other) for other in names[:30]))}."
     ]
 
 
-def _hint(cell: Any) -> str:
+def _hint(cell: Any, with_points: str | None) -> str:
     text = str(cell).strip()
     if hasattr(cell, "isoformat") or _DATE.fullmatch(text):
         return " (a date? spreadsheets turn numbers such as 2.3 into one)"
+    if re.fullmatch(_GROUPED, text):
+        mark = max(",.", key=text.rfind)
+        whole, _, fraction = text.rpartition(mark) if text.count(mark) == 1 else (text, "", "")
+        plain = re.sub("[,.]", "", whole) + (mark + fraction if fraction else "")
+        return f" (a number with thousands separators? save it without them, as {plain})"
     if re.fullmatch(_COMMA, text):
-        return " (decimal commas, or thousands? save it with decimal points)"
+        beside = "" if with_points is None else f"column {shown(with_points)} has points; "
+        return f" (decimal commas, or thousands? {beside}save it with decimal points and no other separators)"
     if re.fullmatch(_WITH_UNIT, text):
         return " (a number with its unit? write the unit into the column's name)"
     return ""

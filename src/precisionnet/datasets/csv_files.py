@@ -31,6 +31,12 @@ HEADERS_A_BLOCK = 16
 """A block holds the header at least so often: no row is longer."""
 LARGEST_EXACT = 2.0**53
 """Whole numbers beyond may change when they become float64."""
+UTF_8, WINDOWS = "utf-8-sig", "cp1252"
+"""How text files are written: as they should be, and as Excel's plain csv is in the west of Europe and in America."""
+_NO_TEXT = re.compile(
+    rb"\A(\xff\xfe|\xfe\xff)|[\x00-\x08\x0e-\x1f\x81\x8d\x8f\x90\x9d]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}"
+)
+"""Marks of UTF-16, bytes that Windows' encoding has no letter for, and letters of UTF-8: that file is only damaged."""
 TRUE, FALSE = {"True", "TRUE", "true"}, {"False", "FALSE", "false"}
 
 
@@ -41,6 +47,7 @@ def read_numeric_csv(
     decimal: str = ".",
     null_values: Sequence[str] = MISSING_TEXT,
     text_columns: Sequence[str] = (),
+    encoding: str = UTF_8,
 ) -> pd.DataFrame:
     """The table as pandas would read it, but for whole numbers, which become float64 like all others.
 
@@ -48,7 +55,7 @@ def read_numeric_csv(
     survive). Columns of true and false are booleans, and whole numbers that float64 cannot hold stay int64, or text
     where that cannot hold them, either. Names are those of the header, unchanged. Numbers are rounded correctly.
     """
-    source = CsvSource.open(path, delimiter, decimal, null_values)
+    source = CsvSource.open(path, delimiter, decimal, null_values, encoding)
     for name in text_columns:
         if name not in source.names:
             raise InputError(
@@ -63,6 +70,21 @@ def read_numeric_csv(
             return _fill(source, text, asked)
         except NotANumber as error:  # text further down
             text |= {error.position} | source.text_columns([i for i in undecided if i not in text])
+
+
+class NotUtf8(InputError):
+    """A file is no UTF-8 text."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f'Table {str(path)!r} is not UTF-8 text: save it as UTF-8 ("CSV UTF-8" in Excel).')
+
+
+def refuse_no_text(path: Path) -> None:
+    """Refuse a file that cannot be text in Windows' encoding, either."""
+    with path.open("rb") as file:
+        while block := file.read(BLOCK_BYTES):
+            if _NO_TEXT.search(block):
+                raise NotUtf8(path)
 
 
 class NotANumber(Exception):
@@ -85,29 +107,35 @@ class CsvSource:
     delimiter: str
     decimal: str
     null_values: tuple[str, ...]
+    encoding: str = UTF_8
 
     @classmethod
     def open(
-        cls, path: str | Path, delimiter: str = ",", decimal: str = ".", null_values: Sequence[str] = MISSING_TEXT
+        cls,
+        path: str | Path,
+        delimiter: str = ",",
+        decimal: str = ".",
+        null_values: Sequence[str] = MISSING_TEXT,
+        encoding: str = UTF_8,
     ) -> CsvSource:
         """Read the header."""
         path = Path(path)
         refuse_missing_table(path)
         try:
-            with path.open(encoding="utf-8-sig", newline="") as file:
+            with path.open(encoding=encoding, newline="") as file:
                 skipped, names = next(
                     ((k, row) for k, row in enumerate(csv.reader(file, delimiter=delimiter), 1) if row), (0, [])
                 )
                 only_header = next(file, None) is None
         except UnicodeDecodeError as error:
-            raise _not_utf8(path) from error
+            raise NotUtf8(path) from error
         except csv.Error as error:
             raise InputError(
                 f"The header of table {str(path)!r} cannot be read ({error}): is it a text file?"
             ) from error
         if not names:
             raise InputError(f"Table {str(path)!r} is empty: it has no header.")
-        return cls(path, names, skipped, only_header, delimiter, decimal, tuple(null_values))
+        return cls(path, names, skipped, only_header, delimiter, decimal, tuple(null_values), encoding)
 
     def batches(self, types: Mapping[int, pa.DataType]) -> Iterator[pa.RecordBatch]:
         """The columns at these positions, in this order, block by block."""
@@ -125,6 +153,7 @@ class CsvSource:
                         block_size=block_bytes,
                         column_names=[str(position) for position in range(len(self.names))],
                         skip_rows_after_names=self.skipped_rows,
+                        encoding="utf8" if self.encoding == UTF_8 else self.encoding,
                     ),
                     parse_options=pa_csv.ParseOptions(
                         delimiter=self.delimiter,
@@ -182,7 +211,7 @@ class CsvSource:
         if found := re.match(r"In CSV column #(\d+):.*conversion error to double", message, re.DOTALL):
             return NotANumber(int(found[1]))
         if "UTF8" in message:
-            return _not_utf8(self.path)
+            return NotUtf8(self.path)
         if "straddling" in message:
             return InputError(
                 f"Table {str(self.path)!r} has a row of more than {block_bytes / 1e6:.0f} MB: look for a quote that "
@@ -194,7 +223,7 @@ class CsvSource:
 
     def _ragged(self) -> InputError | None:
         """Name the first row that has not as many cells as the header."""
-        with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        with self.path.open(encoding=self.encoding, errors="replace", newline="") as file:
             filled = (row for row in csv.reader(file, delimiter=self.delimiter) if len(row) > 1 or "".join(row).strip())
             try:
                 for number, row in enumerate(filled):
@@ -206,10 +235,6 @@ class CsvSource:
             except csv.Error:  # a cell beyond the csv module's limit
                 pass
         return None
-
-
-def _not_utf8(path: Path) -> InputError:
-    return InputError(f'Table {str(path)!r} is not UTF-8 text: save it as UTF-8 ("CSV UTF-8" in Excel).')
 
 
 def _fill(source: CsvSource, text: set[int], asked: set[int]) -> pd.DataFrame:

@@ -25,6 +25,8 @@ StratifyName = Literal["auto", "target", "site", "none"]
 STRATIFY = ("auto", "target", "site", "none")
 N_BINS = 10
 """Quantile bins of a target with more different values than this."""
+NO_ID = "row"
+"""Name of the index of a table whose rows have no id: they are counted, as they stand in the file."""
 Side = TypeVar("Side")
 
 

@@ -57,6 +57,8 @@ class TablePart:
     """The parcellation, as far as the header says it."""
     complaints: tuple[str, ...] = ()
     """Sentences on what cannot be used as it is in the file."""
+    date_orders: Mapping[str, str] = field(default_factory=dict)
+    """In which order the dates of a feature stand in the file, where the year does not come first."""
 
     def take(self, rows: Any) -> TablePart:
         """Return the table with the rows at these positions only, numbered from zero."""
@@ -120,6 +122,7 @@ def join(left: TablePart, right: TablePart) -> TablePart:
         notes=(*left.notes, *right.notes, *notes),
         doubts=(*left.doubts, *right.doubts, *doubts),
         complaints=(*left.complaints, *right.complaints),
+        date_orders={**left.date_orders, **right.date_orders},
         sources={**left.sources, **dict.fromkeys(map(str, right.facts.columns), right.path), **right.sources},
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,12 @@ DEMOGRAPHICS = ("age", "sex", "gender", "handedness", "group", "diagnosis", "dx"
 
 
 def plain_tables(
-    headers: Headers, id: str | None, roles: ColumnRoles, categories: Collection[str] | bool, duplicates: str
+    headers: Headers,
+    id: str | None,
+    roles: ColumnRoles,
+    categories: Collection[str] | bool,
+    duplicates: str,
+    date_orders: Mapping[str, str] | None = None,
 ) -> TablePart:
     """Plain tables, side by side."""
     guessed = id == AUTO
@@ -45,7 +50,7 @@ def plain_tables(
         aside |= {name for header in headers.values() for name in header if name not in roles.features}
     parts = [
         without_repeats(
-            read_plain(path, id, aside, text_columns(header, roles), categories),
+            read_plain(path, id, aside, text_columns(header, roles), categories, date_orders),
             duplicates,
             one_row=len(headers) > 1,
             of_people=id is not None and id == roles.person,
@@ -90,6 +95,7 @@ def read_plain(
     named: Collection[str],
     text: Collection[str],
     categories: Collection[str] | bool = False,
+    date_orders: Mapping[str, str] | None = None,
 ) -> TablePart:
     """Read any wide table: every column that was not named as something else is a feature."""
     labels = [] if isinstance(categories, bool) else categories
@@ -108,9 +114,18 @@ def read_plain(
     if totals and any(parse_region(c) is not None for c in features.columns):
         features = features.drop(columns=totals)
         frame.attrs.setdefault("notes", []).append(f"Totals of {path!r} are no features: {some(totals)} left out.")
-    values, notes, complaints = read_columns(features, path, categories=categories)
-    notes += frame.attrs.get("notes", ())
-    return TablePart(path, "table", ids, values, frame[facts], {}, tuple(notes), complaints=tuple(complaints))
+    read = read_columns(features, path, categories=categories, date_orders=date_orders)
+    return TablePart(
+        path,
+        "table",
+        ids,
+        read.values,
+        frame[facts],
+        notes=(*read.notes, *frame.attrs.get("notes", ())),
+        doubts=tuple(read.doubts),
+        complaints=tuple(read.complaints),
+        date_orders=read.date_orders,
+    )
 
 
 def facts_of_frame(frame: pd.DataFrame, id_column: str | None) -> TablePart:

@@ -43,8 +43,9 @@ def without_repeats(part: TablePart, how: str = "auto", *, one_row: bool, of_peo
     exact = cells.set_axis(range(cells.shape[1]), axis=1).duplicated().to_numpy()
     if exact.any():
         listed = some(part.ids[exact].unique().tolist())
-        n = "1 row repeats" if exact.sum() == 1 else f"{int(exact.sum())} rows repeat"
-        said = f"{n} another row of the same id in {part.path!r} exactly, and count once ({listed})."
+        one = exact.sum() == 1
+        n, count = ("1 row repeats", "counts") if one else (f"{int(exact.sum())} rows repeat", "count")
+        said = f"{n} another row of the same id in {part.path!r} exactly, and {count} once ({listed})."
         part = part.take(np.flatnonzero(~exact)).noting(said)
     assert part.ids is not None
     repeated = part.ids.duplicated(keep=False).to_numpy()
@@ -53,8 +54,9 @@ def without_repeats(part: TablePart, how: str = "auto", *, one_row: bool, of_peo
     names = part.ids[repeated].unique().tolist()
     if how == "auto" and not one_row and (why := _why_visits(part, repeated)):
         return part.noting(
-            f"{len(names)} of {part.ids.nunique()} ids of {part.path!r} ({some(names)}) have several rows, taken for "
-            f"rows of one person ({why}): they stay together in every split."
+            f"{len(names)} of {part.ids.nunique()} ids of {part.path!r} ({some(names)}) "
+            f"{'has' if len(names) == 1 else 'have'} several rows, taken for rows of one person ({why}): they stay "
+            "together in every split."
         )
     where = _differing(part, names[0])
     differ = (

@@ -6,16 +6,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from precisionnet.arguments import check_switch
 from precisionnet.datasets.cells import DROPPABLE, read_columns, to_labels_or_numbers
-from precisionnet.datasets.dataset import Dataset
+from precisionnet.datasets.dataset import NO_ID, Dataset
 from precisionnet.datasets.joining import PERSON, TablePart, person_of
 from precisionnet.datasets.neuro.formats import OF_REGIONS
 from precisionnet.datasets.neuro.regions import DESIKAN, DESTRIEUX, HEMISPHERES, is_total, parse_region, reduce_regions
 from precisionnet.datasets.table_files import as_text, check_names, find
 from precisionnet.errors import InputError, did_you_mean, refuse_all, shown, some
+from precisionnet.preprocessing.column_kinds import WRITTEN_AS
 
 AUTO = "auto"
 SITE_NAMES = ("site", "site_id", "scanner", "scanner_id", "center", "centre")
@@ -34,7 +36,7 @@ class ColumnRoles:
     features: Sequence[str] | None = None
     """Exactly these features, in this order."""
     complete_rows: bool = False
-    """Leave out rows in which a feature or the target is missing."""
+    """Leave out rows in which a feature is missing; those without a target that was named are left out anyway."""
     inputs: Sequence[str] = ()
     """Columns that are features beside the regions, such as sex."""
 
@@ -59,15 +61,19 @@ class ColumnRoles:
 
 def assemble(part: TablePart, roles: ColumnRoles, description: str = "") -> Dataset:
     """Give every column its role; what stands in the way is refused, all of it at once."""
-    data, complaints = assembled(part, roles, description)
+    return finished(*assembled(part, roles, description))
+
+
+def finished(data: Dataset, complaints: Sequence[str]) -> Dataset:
+    """Refuse what stands in the way, and note the gaps of what is left; the command line's checks tell more of them."""
     refuse_all(complaints)
-    return data
+    return replace(data, notes=(*data.notes, *_missing_note(data.X, data.y)))
 
 
 def assembled(part: TablePart, roles: ColumnRoles, description: str = "") -> tuple[Dataset, list[str]]:
     """Give every column its role, and say what cannot be used: first a target that is not there, then the rest."""
     complaints = list[str]()
-    index: pd.Index[Any] = pd.RangeIndex(1, len(part.features) + 1, name="row")
+    index: pd.Index[Any] = pd.RangeIndex(1, len(part.features) + 1, name=NO_ID)
     if part.ids is not None:
         index = pd.Index(part.ids, name=part.ids.name or "id")
     facts, taken, notes = part.facts, set[str](), list(part.notes)
@@ -122,8 +128,14 @@ def assembled(part: TablePart, roles: ColumnRoles, description: str = "") -> tup
             f"Column {some(both)} is named as a feature and as target, site or person: it can only be one."
         )
     X = features.drop(columns=[c for c in features.columns if c in taken])
+    if roles.features is None and (empty := [name for name in X.columns if X[name].isna().all()]):
+        X = X.drop(columns=empty)
+        names = some([part.original_names.get(name, name) for name in empty])
+        which, are = (f"Column {names} has", "is") if len(empty) == 1 else (f"Columns {names} have", "are")
+        notes.append(f"{which} no value in any row and {are} left out.")
     X = X.assign(**{name: values for name, (values, _) in inputs.items()})
-    notes += _missing_note(X, y)
+    if orders := {name: order for name, order in part.date_orders.items() if name in X.columns}:
+        X.attrs[WRITTEN_AS] = orders
     data = Dataset(
         X.set_axis(index),
         None if y is None else y.set_axis(index),
@@ -137,7 +149,12 @@ def assembled(part: TablePart, roles: ColumnRoles, description: str = "") -> tup
         part.measure,
     )
     complaints += part.complaints
-    return _complete(data, part.path) if roles.complete_rows else data, complaints
+    if roles.target not in (None, AUTO):
+        data = _with_target(data)
+    if roles.complete_rows:
+        data, none_left = _complete(data, part.path)
+        complaints += none_left
+    return data, complaints
 
 
 def no_such_column(name: str, option: str, every: Sequence[str]) -> str:
@@ -148,13 +165,31 @@ def no_such_column(name: str, option: str, every: Sequence[str]) -> str:
     )
 
 
-def _complete(data: Dataset, path: str) -> Dataset:
+def _with_target(data: Dataset) -> Dataset:
+    """Leave out the rows in which the target is missing, and say which; where it is missing in all, leave none out."""
+    if data.y is None or not data.y.isna().any() or data.y.isna().all():
+        return data
+    known = data.y.notna().to_numpy()
+    lost, kept = data.X.index[~known].tolist(), data.take(np.flatnonzero(known))
+    has, are = ("has", "is") if len(lost) == 1 else ("have", "are")
+    which = f"{'row ' if data.X.index.name == NO_ID else ''}{some(lost)}"
+    rows, target = f"{len(lost)} of {len(data)} rows", f"target {shown(str(data.y.name))}"
+    said = f"{rows} {has} no value of {target} and {are} left out ({which})"
+    if len(lost) > len(data) / 2:
+        return replace(kept, doubts=(*kept.doubts, f"{said}: is it the column that you mean?"))
+    return replace(kept, notes=(*kept.notes, f"{said}."))
+
+
+def _complete(data: Dataset, path: str) -> tuple[Dataset, list[str]]:
+    """Leave out rows with a gap; where every row has one, leave out none and say what to do."""
     kept = data.without_missing()
     if not len(kept):
-        raise InputError(f"No row of {path!r} is complete: leave out columns with gaps with drop=.")
+        return data, [
+            f"No row of {path!r} is complete, so complete_rows=True leaves none: leave out columns with drop=."
+        ]
     lost = len(data) - len(kept)
-    said = f"{lost} of {len(data)} rows are not complete and were left out."
-    return replace(kept, notes=(*data.notes, said)) if lost else kept
+    said = f"{lost} of {len(data)} rows {'is' if lost == 1 else 'are'} not complete and left out."
+    return (replace(kept, notes=(*data.notes, said)) if lost else kept), []
 
 
 def _auto(name: str | None, candidates: Sequence[str], columns: Collection[str]) -> str | None:

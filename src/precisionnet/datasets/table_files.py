@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow.parquet
 
 from precisionnet.datasets.cells import MISSING_TEXT, decimal_points
-from precisionnet.datasets.csv_files import read_numeric_csv
+from precisionnet.datasets.csv_files import UTF_8, WINDOWS, NotUtf8, read_numeric_csv, refuse_no_text
 from precisionnet.errors import InputError, did_you_mean, shown, some
 from precisionnet.inputs import TABLE_ENDINGS, refuse_missing_table
 from precisionnet.memory import free_memory, gigabytes, table_bytes
@@ -37,7 +37,7 @@ def read_header(path: str | Path) -> list[str]:
     """The column names, without the rows."""
     path = Path(path)
     with _readable(path):
-        return [str(name).strip() for name in _kind(path)[0](path)]
+        return [str(name).strip() for name in _named(_kind(path)[0](path), path)]
 
 
 def read_table(path: str | Path, id_column: str | None = None, text_columns: Collection[str] = ()) -> pd.DataFrame:
@@ -49,9 +49,7 @@ def read_table(path: str | Path, id_column: str | None = None, text_columns: Col
     wanted = {*text_columns, *([] if id_column is None else [id_column])}
     with _readable(path):
         header, read = _kind(path)
-        names = header(path)
-        if not names:
-            raise InputError(f"Table {str(path)!r} is empty: it has no header.")
+        names = _named(header(path), path)
         _refuse_twice(names, path)
         _refuse_larger_than_memory(path)
         frame = read(path, [name for name in names if str(name).strip() in wanted])
@@ -121,7 +119,7 @@ def _readable(path: Path) -> Iterator[None]:
     except PermissionError as error:
         raise InputError(f"Table {str(path)!r} may not be read: ask for the permission, or copy it.") from error
     except UnicodeDecodeError as error:
-        raise InputError(f'Table {str(path)!r} is not UTF-8 text: save it as UTF-8 ("CSV UTF-8" in Excel).') from error
+        raise NotUtf8(path) from error
     except Exception as error:  # readers raise anything from OSError to zipfile.BadZipFile
         detail = " ".join(str(error).split())[:160]
         if "you must specify an engine" in detail:
@@ -143,6 +141,13 @@ def _refuse_larger_than_memory(path: Path) -> None:
         )
 
 
+def _named(names: list[Any], path: Path) -> list[Any]:
+    """Refuse a table without a header."""
+    if not names:
+        raise InputError(f"Table {str(path)!r} is empty: it has no header.")
+    return names
+
+
 def _refuse_twice(names: Sequence[Any], path: Path) -> None:
     """pandas would rename a repeated column in silence."""
     stripped = [str(name).strip() for name in names if not pd.isna(name)]
@@ -157,10 +162,18 @@ def _delimited_header(path: Path) -> list[str]:
 
 
 def _read_delimited(path: Path, text_columns: list[str]) -> pd.DataFrame:
-    delimiter = _split_header(path)[1]
-    frame = read_numeric_csv(path, delimiter=delimiter, text_columns=text_columns)
+    delimiter, notes = _split_header(path)[1], list[str]()
+    try:
+        frame = read_numeric_csv(path, delimiter=delimiter, text_columns=text_columns)
+    except NotUtf8:
+        refuse_no_text(path)
+        frame = read_numeric_csv(path, delimiter=delimiter, text_columns=text_columns, encoding=WINDOWS)
+        notes = [
+            f"Table {str(path)!r} is not UTF-8 and was read as the text of Windows ({WINDOWS}): where its letters look "
+            'wrong, save it as UTF-8 ("CSV UTF-8" in Excel).'
+        ]
     frame.columns = [name or _stand_in(i, frame.columns) for i, name in enumerate(frame.columns)]
-    frame.attrs["certain"] = delimiter == ";"
+    frame.attrs |= {"certain": delimiter == ";", "notes": notes}
     return frame
 
 
@@ -184,10 +197,18 @@ def _split_header(path: Path) -> tuple[list[str], str]:
     Names may be quoted and hold anything, line breaks included.
     """
     _refuse_binary(path)
+    try:
+        return _cut_header(path, UTF_8)
+    except UnicodeDecodeError:
+        refuse_no_text(path)
+        return _cut_header(path, WINDOWS)
+
+
+def _cut_header(path: Path, encoding: str) -> tuple[list[str], str]:
     found: list[tuple[bool, int, list[str], str]] = []
     own = DELIMITED[path.suffix.lower()]
     for delimiter in dict.fromkeys([own, ",", ";", "\t"]):
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open(encoding=encoding, newline="") as file:
             filled = (row for row in csv.reader(file, delimiter=delimiter) if row)
             names, *rows = list(itertools.islice(filled, 6)) or [[]]
         even = len(names) > 1 and all(len(row) == len(names) for row in rows)

@@ -41,10 +41,11 @@ from precisionnet.datasets.plain_tables import (
     text_columns,
 )
 from precisionnet.datasets.repeats import WAYS, without_repeats
-from precisionnet.datasets.roles import AUTO, ColumnRoles, assembled, no_such_column
+from precisionnet.datasets.roles import AUTO, ColumnRoles, assembled, finished, no_such_column
 from precisionnet.datasets.table_files import check_names, find, read_header
 from precisionnet.errors import InputError, did_you_mean, refuse_all, shown, some
 from precisionnet.inputs import refuse_missing_table
+from precisionnet.preprocessing.column_kinds import DATE_ORDERS
 
 Paths = str | Path | Iterable[str | Path]
 
@@ -66,6 +67,7 @@ def load_table(
     duplicates: str = AUTO,
     measures: Sequence[str] | None = None,
     inputs: Sequence[str] = (),
+    date_orders: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Load any wide csv, tsv, parquet or xlsx table; several are joined on their ids.
 
@@ -77,7 +79,7 @@ def load_table(
     *paths : str, Path or iterable of them
         The files.
     target : str or None, default=None
-        Column to predict.
+        Column to predict; rows without a value in it are left out, and the notes say which.
     id : str or None, default=None
         Column that names the rows; None guesses it where tables are joined, "auto" in a single table as well.
     person : str or None, default=None
@@ -114,6 +116,9 @@ def load_table(
     inputs : sequence of str, default=()
         Columns that are features beside the regions, such as sex; text stays text, which the networks encode. In a
         plain table every column is a feature anyway.
+    date_orders : mapping of str to {"day/month/year", "month/day/year"} or None, default=None
+        In which order dates such as 03/02/2024 stand in a column of labels. None finds it where a number is above 12,
+        and else guesses, which is one of the ``doubts``.
 
     Returns
     -------
@@ -151,9 +156,9 @@ def load_table(
         duplicates=duplicates,
         measures=measures,
         inputs=inputs,
+        date_orders=date_orders,
     )
-    refuse_all(complaints)
-    return data
+    return finished(data, complaints)
 
 
 def read_dataset(
@@ -173,10 +178,15 @@ def read_dataset(
     duplicates: str = AUTO,
     measures: Sequence[str] | None = None,
     inputs: Sequence[str] = (),
+    date_orders: Mapping[str, str] | None = None,
 ) -> tuple[Dataset, list[str]]:
     """Do what ``load_table`` does, and return what cannot be used instead of raising it."""
     check_format(format)
     check_choice("duplicates=", duplicates, WAYS)
+    if not isinstance(date_orders, Mapping | None):
+        raise InputError(f"date_orders must map columns to one of {some(DATE_ORDERS)}, got {shown(date_orders)}.")
+    for order in (date_orders or {}).values():
+        check_choice("date_orders=", order, DATE_ORDERS)
     measures = check_measures(measures)
     if not isinstance(categories, bool):
         categories = check_names("categories", categories) or []
@@ -207,7 +217,7 @@ def read_dataset(
             part = read_participants(next(iter(headers)), next(iter(headers.values())), id, roles)
             part = without_repeats(part, duplicates, one_row=False, of_people=_of_people(part, roles))
         else:
-            part = plain_tables(headers, id, roles, categories, duplicates)
+            part = plain_tables(headers, id, roles, categories, duplicates, date_orders)
         data, complaints = assembled(part, roles)
     except InputError as error:
         refuse_all([*misnamed, *getattr(error, "sentences", [str(error)])])

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from precisionnet.datasets.dataset import Dataset
-from precisionnet.errors import InputError, refuse_all, shown, some
+from precisionnet.datasets.dataset import NO_ID, Dataset
+from precisionnet.errors import InputError, dropping, refuse_all, shown, some
 from precisionnet.linalg import LARGEST
-from precisionnet.preprocessing.column_kinds import is_label_column
+from precisionnet.preprocessing.column_kinds import begin_with_digits, is_label_column
 from precisionnet.types import TaskName
 
 MIN_ROWS = 10
@@ -81,6 +81,8 @@ def unusable_features(data: Dataset, *, missing: str = "error") -> list[str]:
 
 
 def _target_gaps(y: pd.Series[Any]) -> list[str]:
+    if y.isna().all():
+        return [f"Target {shown(str(y.name))} has no value in any row: fill it in, or name another target."]
     if y.isna().any():
         return [
             f"Target {shown(str(y.name))} is missing in {int(y.isna().sum())} of {len(y)} rows (row {_first(y.isna())} "
@@ -141,7 +143,7 @@ def bad_numbers(
             kinds[f"holds values beyond {LARGEST:g}"] = ~np.isinf(values) & (np.abs(values) > LARGEST)
         for what, bad in kinds.items():
             if bad.any():
-                found.setdefault(what, []).append((str(name), bad))
+                found.setdefault(what, []).append((str(name), pd.Series(bad, X.index)))
     return [_bad_sentence(what, columns, droppable, first) for what, columns in found.items()]
 
 
@@ -156,7 +158,7 @@ def _bad_sentence(what: str, columns: list[tuple[str, Any]], droppable: bool, fi
         )
     where = "" if bad is None else f" in {int(bad.sum())} of {len(bad)} rows (row {_first(bad)} is the first)"
     if bad is not None and first is not None:
-        where = f" in row {first + _first(bad) - 1}"
+        where = f" in row {first + int(np.argmax(bad))}"
     also = f" ({some([other for other, _ in others])} as well)" if others else ""
     return f"Column {shown(name)} {what}{where}{also}: {_or(ways or ['correct it'])}."
 
@@ -229,6 +231,10 @@ def check_target(y: pd.Series[Any], task: TaskName) -> pd.Series[Any]:
     _refuse_complex(y)
     if pd.api.types.is_datetime64_any_dtype(y.dtype):
         raise InputError(f"Target {shown(name)} holds dates: turn them into a number, such as years, or name another.")
+    if pd.api.types.is_numeric_dtype(y.dtype) and y.nunique() < 2:
+        raise InputError(
+            f"Target {shown(name)} is always {y.iloc[0]!s}: there is nothing to predict; name another target."
+        )
     if task == "regression":
         if not pd.api.types.is_numeric_dtype(y.dtype) or pd.api.types.is_bool_dtype(y.dtype):
             raise InputError(
@@ -241,10 +247,6 @@ def check_target(y: pd.Series[Any], task: TaskName) -> pd.Series[Any]:
             )
         if y.min() < y.max() and not float(y.std()) > SMALLEST_SPREAD:
             raise InputError(f"Target {shown(name)} varies by no more than {float(y.std()):.1g}: rescale it.")
-        if y.nunique() < 2:
-            raise InputError(
-                f"Target {shown(name)} is always {y.iloc[0]!s}: there is nothing to predict; name another target."
-            )
         return y.astype(np.float64)
     if y.dtype.kind not in "biuf":
         y = y.astype(str).str.strip()
@@ -254,7 +256,8 @@ def check_target(y: pd.Series[Any], task: TaskName) -> pd.Series[Any]:
             f"Target {shown(name)} has only one class ({counts.index[0]!s}), and two are needed: name another target."
         )
     if len(counts) > max(FEW_CLASSES, len(y) // 5):
-        use = "use task='regression'" if y.dtype.kind in "biuf" else "merge some of them"
+        words = "write them as plain numbers" if begin_with_digits(y) else "merge some of them"
+        use = "use task='regression'" if y.dtype.kind in "biuf" else words
         raise InputError(
             f"Target {shown(name)} has {len(counts)} different values in {len(y)} rows: too many for classes; {use}, "
             "or name another target."
@@ -277,14 +280,18 @@ def _useless(X: pd.DataFrame) -> list[str]:
     """Columns without a value, with one value, or equal to another."""
     found = list[str]()
     empty = [name for name in X.columns if X[name].isna().all()]
-    if empty:
-        found.append(f"Column {some(empty)} has no value at all: leave it out with drop=[{shown(empty[0])}].")
     constant = [name for name in X.columns if name not in empty and _is_constant(X[name])]
-    if constant:
-        found.append(
-            f"Column {some(constant)} is constant: it carries no information; leave it out with "
-            f"drop=[{', '.join(shown(name) for name in constant[:3])}]."
-        )
+    if len(X.columns) > 1 and len(empty) + len(constant) == len(X.columns):
+        none = f"None of the {len(X.columns)} columns varies"
+        return [f"{none}: a fit needs columns that differ from row to row; bring others."]
+    for names, one, several in (
+        (empty, "has no value at all", "have no value at all"),
+        (constant, "is constant: it carries no information", "are constant: they carry no information"),
+    ):
+        if len(names) == 1:
+            found.append(f"Column {some(names)} {one}; leave it out with {dropping(names)}.")
+        elif names:
+            found.append(f"Columns {some(names)} {several}; leave them out with {dropping(names)}.")
     seen: dict[bytes, str] = {}
     for name, column in X.items():
         if name in empty or name in constant or is_label_column(column):
@@ -305,6 +312,10 @@ def _is_constant(column: pd.Series[Any]) -> bool:
     return whole and bool((known == known.iloc[0]).all())
 
 
-def _first(mask: Any) -> int:
-    """Row number as a person counts: the first row under the header is 1."""
-    return int(np.flatnonzero(np.asarray(mask))[0]) + 1
+def _first(mask: pd.Series[Any]) -> str:
+    """Name the first row as a person finds it: by its id, by its number in the file, or counted from 1."""
+    place = int(np.flatnonzero(mask.to_numpy())[0])
+    label = mask.index[place]
+    if isinstance(label, str):
+        return shown(label)
+    return str(label if mask.index.name == NO_ID else place + 1)

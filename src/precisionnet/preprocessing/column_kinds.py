@@ -39,6 +39,10 @@ SCALES = tuple(
     )
 )
 """Words that have an order, whatever their case; three of them make a column ordinal."""
+DATE_ORDERS = ("day/month/year", "month/day/year")
+"""The two ways of writing a date that does not begin with its year."""
+WRITTEN_AS = "date_orders"
+"""Entry of a data frame's ``attrs``: in which of these orders the dates of a column stood in its file."""
 DAYS_A_YEAR = 365.25
 INDICATOR_SHARE = 0.01
 """Share of missing training rows above which a column says where a value is missing."""
@@ -76,6 +80,12 @@ def _is_plain(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "iuf"
 
 
+def date_order(column: pd.Series[Any]) -> str:
+    """In which order the dates of a column stood in its file; empty where the year came first, or nobody knows."""
+    order = column.attrs.get(WRITTEN_AS, {}).get(str(column.name), "")
+    return order if order in DATE_ORDERS else ""
+
+
 def texts(column: pd.Series[Any]) -> pd.Series[Any]:
     """Levels as text, NaN where missing: 3.0 is '3', blanks around a word do not count."""
 
@@ -87,6 +97,11 @@ def texts(column: pd.Series[Any]) -> pd.Series[Any]:
         return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
     return pd.Series([text(cell) for cell in column], index=column.index, dtype=object)
+
+
+def begin_with_digits(levels: pd.Series[Any]) -> bool:
+    """Whether most cells of text begin with a digit, after a sign: then they are rather numbers than words."""
+    return bool(levels.astype(str).str.match(r"\s*[-+]?\s*[.,]?[0-9]").mean() > 0.5)
 
 
 def kind_of(column: pd.Series[Any]) -> tuple[ColumnKind, tuple[str, ...]]:

@@ -12,7 +12,8 @@ no training row had counts as that level of rare ones; where there is none, it h
 column, which says nothing about the row. A column that more than 1 % of the training rows miss has one more column that
 says where.
 
-A column of text with about as many values as rows names the rows, or is free text: it is left out.
+A column of text with about as many values as rows names the rows, or is free text: it is left out. Where most of its
+cells begin with a digit, they may be numbers that could not be read, and a check warns of it.
 """
 
 from __future__ import annotations
@@ -24,11 +25,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from precisionnet.errors import InputError, shown
 from precisionnet.linalg import weighted_median
 from precisionnet.preprocessing.column_kinds import (
+    DATE_ORDERS,
     KINDS,
     ColumnKind,
     are_plain,
+    begin_with_digits,
+    date_order,
     kind_of,
     numbers_of,
     texts,
@@ -67,6 +72,9 @@ class EncodedColumn:
         Whether a node says where the value is missing.
     reason : str, default=""
         Why a column is left out.
+    date_order : {"", "day/month/year", "month/day/year"}, default=""
+        How dates stood in the file of the training rows; empty where the year came first. Rows to be predicted have
+        to be read in the same way.
 
     Examples
     --------
@@ -85,6 +93,7 @@ class EncodedColumn:
     middle: tuple[float, ...] = ()
     indicator: bool = False
     reason: str = ""
+    date_order: str = ""
 
     @classmethod
     def fit(
@@ -117,7 +126,8 @@ class EncodedColumn:
         if kind == "category":
             return _fit_levels(name, values[known], weight[known], indicator)
         middle = weighted_median(values[known].to_numpy(dtype=np.float64), weight[known])
-        return cls(name, kind, levels, middle=(middle,), indicator=indicator)
+        order = date_order(column) if kind == "date" else ""
+        return cls(name, kind, levels, middle=(middle,), indicator=indicator, date_order=order)
 
     @property
     def node_names(self) -> list[str]:
@@ -144,6 +154,7 @@ class EncodedColumn:
         """
         if self.kind == "left out":
             return np.empty((len(column), 0))
+        self._refuse_other_order(column)
         if self.kind == "category":
             values = texts(column)
             missing = values.isna().to_numpy()
@@ -153,6 +164,15 @@ class EncodedColumn:
             missing = np.isnan(numbers) & ~self._is_unseen(column)
             nodes = np.where(np.isnan(numbers), self.middle[0], numbers)[:, None]
         return np.column_stack([nodes, missing]) if self.indicator else nodes
+
+    def _refuse_other_order(self, column: pd.Series[Any]) -> None:
+        """Refuse dates that were read in another order than those of the training rows."""
+        order = date_order(column)
+        if self.date_order and order and order != self.date_order:
+            raise InputError(
+                f"Column {shown(self.name)} was read as {self.date_order} in fit and as {order} now: load the table "
+                f"with date_orders={{{shown(self.name)}: {shown(self.date_order)}}}, or write dates as 2024-01-31."
+            )
 
     def _level_nodes(self, values: pd.Series[Any], missing: BoolArray) -> FloatArray:
         """Ones where a row has the node's level; the training rows' mean where its level says nothing."""
@@ -223,9 +243,10 @@ class EncodedColumn:
             isinstance(text, str)
             for text in (column.name, column.reference, column.reason, *column.levels, *column.rare)
         )
+        order_fine = column.date_order == "" or (column.kind == "date" and column.date_order in DATE_ORDERS)
         numbers_fine = all(type(number) is float and math.isfinite(number) for number in column.middle)
         switches_fine = isinstance(column.other, bool) and isinstance(column.indicator, bool)
-        fine = len(lists) == 3 and column.kind in KINDS and texts_fine and numbers_fine and switches_fine
+        fine = len(lists) == 3 and column.kind in KINDS and texts_fine and numbers_fine and switches_fine and order_fine
         if not fine or len(set(column.levels)) < len(column.levels) or len(column.middle) != column._n_values():
             raise ValueError("a column of the encoder contradicts itself")
         return column
@@ -276,6 +297,10 @@ def _fit_levels(name: str, levels: pd.Series[Any], weight: FloatArray, indicator
     total = float(counts.sum())
     if len(counts) > max(ID_LEVELS, ID_SHARE * total):
         reason = f"{len(counts)} different values in {total:g} rows: an id, or free text"
+        if begin_with_digits(levels):
+            reason = (
+                f"{len(counts)} different values in {total:g} rows, such as {shown(levels.iloc[0])}: no plain numbers"
+            )
         return EncodedColumn(name, "left out", reason=reason)
     ordered = sorted(counts.index, key=lambda level: (-counts[level], level))
     fewest = max(FEWEST_ROWS, FEWEST_SHARE * total)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Self
 
 import numpy as np
@@ -193,7 +194,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             one = len(gaps) == 1
             said.append(
                 f"{_listed(gaps, 4)} {'has' if one else 'have'} gaps in more than {100 * self.indicator_share:g} % of "
-                f"the rows: medians, or no level, stand in, and a column more {'says' if one else 'each says'} where."
+                f"the rows: a column more {'says' if one else 'each says'} where."
             )
         rare = [
             f"{shown(column.name)} ({some(list(column.rare))})"
@@ -204,8 +205,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             said.append(f"Levels with few rows count as one: {_listed(rare, 3)}.")
         return [*said, self.left_out()] if self.left_out() else said
 
-    def left_out(self) -> str:
+    def left_out(self, besides: Collection[str] = ()) -> str:
         """Say which columns have no node, and why.
+
+        Parameters
+        ----------
+        besides : collection of str, default=()
+            Columns of which something else is said.
 
         Returns
         -------
@@ -213,7 +219,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             One sentence, empty where every column has one.
         """
         check_is_fitted(self)
-        out = [f"{shown(column.name)} ({column.reason})" for column in self.columns_ if column.kind == "left out"]
+        lost = [column for column in self.columns_ if column.kind == "left out" and column.name not in besides]
+        out = [f"{shown(column.name)} ({column.reason})" for column in lost]
         return f"Left out: {_listed(out, 3)}." if out else ""
 
     def to_document(self) -> dict[str, Any]:

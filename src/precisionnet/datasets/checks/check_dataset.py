@@ -17,14 +17,14 @@ from precisionnet.datasets.checks.columns import (
     outliers,
     row_numbers,
 )
-from precisionnet.datasets.checks.finding import Finding, column_list, counted, drop_options
+from precisionnet.datasets.checks.finding import Finding, column_list, counted
 from precisionnet.datasets.checks.labels import encoding, label_columns
 from precisionnet.datasets.checks.redundancy import repeated_columns, repeated_rows, totals
 from precisionnet.datasets.checks.target import leakage, site_confounding, target_facts
 from precisionnet.datasets.dataset import Dataset
 from precisionnet.datasets.neuro.regions import parse_region
 from precisionnet.datasets.validation import MIN_ROWS
-from precisionnet.errors import shown, some
+from precisionnet.errors import dropping, shown, some
 from precisionnet.preprocessing.column_kinds import columns_of_labels, is_label_column
 from precisionnet.types import TaskName
 
@@ -64,7 +64,7 @@ def check_dataset(data: Dataset, task: TaskName | None = None, missing: str = "e
     wrong = [str(name) for name, kind in data.X.dtypes.items() if kind.kind == "c"]
     if wrong:
         sentence = f"{column_list(wrong)} hold{'s' * (len(wrong) == 1)} complex numbers: leave out with "
-        found.append(Finding("error", "text", sentence + drop_options(wrong) + "."))
+        found.append(Finding("error", "text", sentence + dropping(wrong) + "."))
     table = data.X.drop(columns=wrong) if wrong else data.X
     labels = [str(name) for name in columns_of_labels(table)]
     X = table.drop(columns=labels)
@@ -74,9 +74,12 @@ def check_dataset(data: Dataset, task: TaskName | None = None, missing: str = "e
     found += encoding(table, missing)
     if labels:
         found += label_columns(table[labels], data.y, filled_in=missing != "error")
+    filled_in = missing != "error"
     if not X.shape[1]:
-        same = repeated_rows(_coded(table), data.groups)
-        return [*found, *size(data, len(labels)), *target_facts(data.y, task), *people(data), *same]
+        coded = _coded(table)
+        gaps = missing_values(coded, filled_in=True, labels=True) if filled_in else []
+        same = repeated_rows(coded, data.groups)
+        return [*found, *size(data, len(labels)), *target_facts(data.y, task), *people(data), *gaps, *same]
     names = [str(data.original_names.get(str(name), name)) for name in X.columns]
     facts = target_facts(data.y, task)
     found += [*size(data, X.shape[1] + len(labels)), *facts, *people(data)]
@@ -85,14 +88,15 @@ def check_dataset(data: Dataset, task: TaskName | None = None, missing: str = "e
         return [*found, *huge]  # nothing else can be computed with them
     with np.errstate(over="ignore", invalid="ignore"):
         columns = ColumnSummaries.of(X, names)
-        found += missing_values(columns, filled_in=missing != "error")
+        every = _coded(table) if labels else columns
+        found += missing_values(every if filled_in else columns, filled_in=filled_in, labels=bool(labels))
         usable = all(finding.level != "error" for finding in facts)
         target_codes, y = coded_target(data.y if usable else None)
         codes, is_coded = coded_values(columns)
         found += [*target_codes, *codes, *constant_columns(columns), *row_numbers(columns)]
         repeated, distinct = repeated_columns(columns)
         found += [*repeated, *totals(columns, distinct)]
-        found += repeated_rows(_coded(table) if labels else columns, data.groups)
+        found += repeated_rows(every, data.groups)
         found += [*outliers(columns, is_coded), *site_confounding(y, data.site, task), *leakage(columns, y, task)]
     return found
 

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from precisionnet.datasets.checks.finding import Finding, and_list, column_list, counted, drop_options
+from precisionnet.datasets.checks.finding import Finding, and_list, column_list, counted
 from precisionnet.datasets.neuro.regions import parse_region
-from precisionnet.errors import shown
+from precisionnet.errors import dropping, shown
 from precisionnet.linalg import LARGEST
 from precisionnet.types import BoolArray, FloatArray, IndexArray
 
@@ -88,17 +88,18 @@ def centre_and_spread(values: FloatArray) -> tuple[float, float]:
     return median, spread
 
 
-def missing_values(columns: ColumnSummaries, filled_in: bool = False) -> list[Finding]:
+def missing_values(columns: ColumnSummaries, *, filled_in: bool = False, labels: bool = False) -> list[Finding]:
     """Report empty columns and empty cells.
 
-    ``filled_in`` says that the estimator fills in empty cells, so that they do not stop a fit.
+    ``filled_in`` says that the estimator fills in empty cells, so that they do not stop a fit; ``labels``, that there
+    are columns of labels among them.
     """
     n_rows = len(columns.ids)
     found = list[Finding]()
     empty = [columns.names[j] for j in np.flatnonzero(columns.n_known == 0)]
     if empty:
         what = f"{column_list(empty)} {'has' if len(empty) == 1 else 'have'} no value in any row"
-        found.append(Finding("error", "missing", f"{what}: leave out with {drop_options(empty)}."))
+        found.append(Finding("error", "missing", f"{what}: leave out with {dropping(empty)}."))
     holes = np.flatnonzero((columns.n_known > 0) & (columns.n_known < n_rows))
     if len(holes):
         rows = int(np.isnan(columns.values[:, holes]).any(axis=1).sum())
@@ -109,7 +110,7 @@ def missing_values(columns: ColumnSummaries, filled_in: bool = False) -> list[Fi
             f"{counted(n_rows, 'row')}; most in {and_list(most)}: "
         )
         sentence += (
-            "the medians of the training rows take their place."
+            f"the medians of the training rows{', or no level,' if labels else ''} take their place."
             if filled_in
             else "let missing='median' fill them in or complete_rows=True leave those rows out, or leave the columns "
             "out with drop=."
@@ -139,11 +140,16 @@ def constant_columns(columns: ColumnSummaries) -> list[Finding]:
     """Report columns with one value, and columns with one value in nearly all rows."""
     found = list[Finding]()
     constant = [columns.names[j] for j in np.flatnonzero((columns.n_known > 0) & (columns.low == columns.high))]
-    if constant:
+    if len(constant) == len(columns.names) > 1:
+        sentence = (
+            f"None of the {len(constant)} columns varies: a fit needs columns that differ from row to row; bring "
+        )
+        found.append(Finding("error", "constant columns", f"{sentence}others."))
+    elif constant:
         one = len(constant) == 1
         sentence = f"{column_list(constant)} {'is' if one else 'are'} constant and carr{'ies' if one else 'y'} no "
         found.append(
-            Finding("error", "constant columns", f"{sentence}information: leave out with {drop_options(constant)}.")
+            Finding("error", "constant columns", f"{sentence}information: leave out with {dropping(constant)}.")
         )
     nearly = []
     for j in columns.useful():
@@ -158,7 +164,7 @@ def constant_columns(columns: ColumnSummaries) -> list[Finding]:
         listed = and_list([f"{shown(name)} (in all but {counted(n, 'row')})" for name, n in nearly])
         sentence = (
             f"Nearly constant: {listed}. On one side of a split nothing may be left that varies; leave "
-            f"{'it' if len(nearly) == 1 else 'them'} out with {drop_options(name for name, _ in nearly)}."
+            f"{'it' if len(nearly) == 1 else 'them'} out with {dropping(name for name, _ in nearly)}."
         )
         found.append(Finding("warning", "constant columns", sentence))
     return found
@@ -178,7 +184,7 @@ def row_numbers(columns: ColumnSummaries) -> list[Finding]:
     start = columns.low[columns.names.index(found[0])]
     sentence = (
         f"{column_list(found)} number{'s' * (len(found) == 1)} the rows from {start:g} on: an id, "
-        f"not a measurement? Name it with id=, or leave out with {drop_options(found)}."
+        f"not a measurement? Name it with id=, or leave out with {dropping(found)}."
     )
     return [Finding("warning", "ids", sentence)]
 

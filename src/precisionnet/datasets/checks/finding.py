@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -51,8 +51,3 @@ def and_list(parts: Sequence[str], most: int = 3) -> str:
     if len(parts) > most:
         return f"{', '.join(parts[:most])} and {len(parts) - most} more"
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def drop_options(names: Iterable[Any], most: int = 3) -> str:
-    """drop=['a', 'b']: how to leave these columns out."""
-    return f"drop=[{', '.join(shown(name) for name in list(names)[:most])}]"

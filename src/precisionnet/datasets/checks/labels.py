@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from precisionnet.datasets.checks.finding import Finding, and_list, column_list, counted, drop_options
-from precisionnet.errors import InputError, shown
-from precisionnet.preprocessing.column_kinds import needs_encoder, texts
+from precisionnet.datasets.checks.finding import Finding, and_list, column_list, counted
+from precisionnet.errors import InputError, dropping, shown
+from precisionnet.preprocessing.column_kinds import begin_with_digits, needs_encoder, texts
 
 DISGUISED = 0.98
 """Share of the target's variance, or of the errors of guessing its classes, that a column's levels take away."""
@@ -21,7 +21,7 @@ def label_columns(X: pd.DataFrame, y: pd.Series[Any] | None, *, filled_in: bool)
     constant = [name for name in useless if not X[name].isna().any() or X[name].isna().all()]
     if constant:
         carry = "is constant and carries" if len(constant) == 1 else "are constant and carry"
-        sentence = f"{column_list(constant)} {carry} no information: leave out with {drop_options(constant)}."
+        sentence = f"{column_list(constant)} {carry} no information: leave out with {dropping(constant)}."
         found.append(Finding("error", "constant columns", sentence))
     holes = [str(name) for name in X.columns if X[name].isna().any() and name not in constant]
     if holes and not filled_in:
@@ -45,7 +45,24 @@ def encoding(X: pd.DataFrame, missing: str) -> list[Finding]:
         encoder = encoder_for(X, assumed)
     except InputError:  # no column can be used: said by others
         return []
-    return [Finding("note", "encoding", sentence) for sentence in encoder.describe()]
+    unread = {
+        column.name: known.iloc[0]
+        for column in encoder.columns_
+        if column.kind == "left out" and len(known := texts(X[column.name]).dropna()) and begin_with_digits(known)
+    }
+    all_lost, others = encoder.left_out(), encoder.left_out(besides=unread)
+    said = [sentence for sentence in encoder.describe() if sentence != all_lost] + ([others] if others else [])
+    found = [Finding("note", "encoding", sentence) for sentence in said]
+    if unread:
+        (name, cell), one = next(iter(unread.items())), len(unread) == 1
+        where, it, are = ("", "it", "it is") if one else (f" in {shown(name)}", "them", "they are")
+        sentence = (
+            f"{column_list(list(unread))} {'is' if one else 'are'} left out, and may hold numbers that cannot be read, "
+            f"such as {shown(cell)}{where}: write plain numbers, or leave {it} out with "
+            f"{dropping(unread)} if {are} an id or text."
+        )
+        found.append(Finding("warning", "unread numbers", sentence))
+    return found
 
 
 def _disguised(X: pd.DataFrame, y: pd.Series[Any] | None) -> list[Finding]:
@@ -75,6 +92,6 @@ def _disguised(X: pd.DataFrame, y: pd.Series[Any] | None) -> list[Finding]:
     sentence = (
         f"{column_list(suspects)} tell{'s' * (len(suspects) == 1)} target {shown(y.name)} almost by "
         f"{'itself' if len(suspects) == 1 else 'themselves'}: if the target in disguise, leave out with "
-        f"{drop_options(suspects)}."
+        f"{dropping(suspects)}."
     )
     return [Finding("warning", "leakage", sentence)]

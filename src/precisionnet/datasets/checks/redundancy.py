@@ -10,8 +10,9 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
 from precisionnet.datasets.checks.columns import MANY_ROWS, ColumnSummaries
-from precisionnet.datasets.checks.finding import Finding, and_list, column_list, counted, drop_options
-from precisionnet.errors import shown
+from precisionnet.datasets.checks.finding import Finding, and_list, column_list, counted
+from precisionnet.datasets.dataset import NO_ID
+from precisionnet.errors import dropping, shown
 from precisionnet.types import FloatArray, IndexArray
 
 NEARLY_THE_SAME = 0.9999
@@ -20,8 +21,6 @@ IS_A_TOTAL = 0.99
 """R2 of a non-negative weighting of the others. On ABIDE the mean thickness has 0.997, a region at most 0.92."""
 IS_COMPUTED = 0.9999
 """R2 of any weighting of the others."""
-NO_ID = "row"
-"""Name of the index of a table whose rows have no id: they are counted."""
 CHANCE = 1e-3
 """Expected number of pairs of equal rows, were the columns independent, above which a pair is no news."""
 
@@ -52,7 +51,7 @@ def repeated_columns(columns: ColumnSummaries) -> tuple[list[Finding], IndexArra
     ):
         if pairs:
             listed = and_list([f"{shown(name)} {verb} {shown(first)}" for name, first in pairs])
-            sentence = f"Column {listed}: {why}; leave out with {drop_options(name for name, _ in pairs)}."
+            sentence = f"Column {listed}: {why}; leave out with {dropping(name for name, _ in pairs)}."
             found.append(Finding(level, "repeated columns", sentence))  # type: ignore[arg-type]
     return found, np.array([j for i, j in enumerate(useful) if i not in again], dtype=np.intp)
 
@@ -112,7 +111,7 @@ def totals(columns: ColumnSummaries, which: IndexArray) -> list[Finding]:
         looks = "looks like a total or mean" if len(names) == 1 else "look like totals or means"
         sentence = (
             f"{column_list(names)} {looks} of other columns: that hides the edges between the parts; leave out with "
-            f"{drop_options(names)}."
+            f"{dropping(names)}."
         )
         found.append(Finding("warning", "totals", sentence))
     if computed:

@@ -10,9 +10,9 @@ import pandas as pd
 from scipy.special import chdtrc, fdtrc, gammaln
 
 from precisionnet.datasets.checks.columns import ColumnSummaries
-from precisionnet.datasets.checks.finding import Finding, and_list, counted, drop_options
+from precisionnet.datasets.checks.finding import Finding, and_list, counted
 from precisionnet.datasets.validation import check_target, guess_task
-from precisionnet.errors import InputError, shown, some
+from precisionnet.errors import InputError, dropping, shown, some
 from precisionnet.types import FloatArray, TaskName
 
 FEW_ROWS, ENOUGH_ROWS = 10, 5_000
@@ -42,6 +42,10 @@ def target_facts(y: pd.Series[Any] | None, task: TaskName | None = None) -> list
         return []
     found = list[Finding]()
     known, name = y.dropna(), shown(y.name)
+    if not len(known):
+        return [
+            Finding("error", "target", f"Target {name} has no value in any row: fill it in, or name another target.")
+        ]
     if len(known) < len(y):
         first = shown(y.index[int(y.isna().to_numpy().argmax())])
         sentence = (
@@ -49,8 +53,6 @@ def target_facts(y: pd.Series[Any] | None, task: TaskName | None = None) -> list
             "fill it in, or leave those rows out with complete_rows=True."
         )
         found.append(Finding("error", "target", sentence))
-    if not len(known):
-        return found
     if pd.api.types.is_float_dtype(known.dtype) and not np.isfinite(known.to_numpy()).all():
         return [*found, Finding("error", "target", f"Target {name} holds infinity: correct or remove those rows.")]
     guessed = task is None
@@ -106,7 +108,7 @@ def leakage(columns: ColumnSummaries, y: pd.Series[Any] | None, task: TaskName |
         sentence = (
             f"Column {listed} may be target {shown(y.name)} in disguise: the fit would look perfect and be worth "
             f"nothing. If {'it comes' if len(names) == 1 else 'they come'} from the target, leave out with "
-            f"{drop_options(names)}."
+            f"{dropping(names)}."
         )
         found.append(Finding("warning", "leakage", sentence))
     told = {columns.names[useful[k]] for k in suspects}
@@ -114,7 +116,7 @@ def leakage(columns: ColumnSummaries, y: pd.Series[Any] | None, task: TaskName |
     if alike and len(alike) <= max(3, len(columns.names) // 5):  # otherwise all columns share the word
         sentence = (
             f"Column {some(alike)} {'is' if len(alike) == 1 else 'are'} named like target {shown(y.name)}: if "
-            f"{'it says' if len(alike) == 1 else 'they say'} the same, leave out with {drop_options(alike)}."
+            f"{'it says' if len(alike) == 1 else 'they say'} the same, leave out with {dropping(alike)}."
         )
         found.append(Finding("note", "leakage", sentence))
     return found

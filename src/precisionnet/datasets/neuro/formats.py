@@ -224,7 +224,7 @@ def _read_roi_file(path: str) -> TablePart:
     labels = {name: int(found[1]) for name in frame.columns if (found := ROI_MEAN.fullmatch(name))}
     columns = {name: LABELS[label] for name, label in labels.items() if label in LABELS}
     scan = re.sub(r"_roi_thickness$", "", Path(path).stem)
-    features, notes, complaints = read_columns(frame[list(columns)], path, NOT_DROPPABLE)
+    features, notes, complaints, *_ = read_columns(frame[list(columns)], path, NOT_DROPPABLE)
     names = {new: old for old, new in columns.items()}
     return TablePart(
         path,
@@ -292,7 +292,7 @@ def region_part(
         )
     totals = [name for name in frame.columns if name not in columns and is_total(name)]
     rest = [name for name in frame.columns if name not in columns and name not in totals]
-    features, notes, complaints = read_columns(frame[list(columns)], path, NOT_DROPPABLE)
+    features, notes, complaints, *_ = read_columns(frame[list(columns)], path, NOT_DROPPABLE)
     notes += frame.attrs.get("notes", [])
     if totals:
         notes.append(f"Totals of {path!r} are no features and were left out: {some(totals)}.")

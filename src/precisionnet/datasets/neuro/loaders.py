@@ -10,10 +10,10 @@ import pandas as pd
 
 from precisionnet.datasets.dataset import Dataset
 from precisionnet.datasets.neuro.formats import RECOGNISERS, expect
-from precisionnet.datasets.roles import AUTO, ColumnRoles
+from precisionnet.datasets.roles import AUTO, ColumnRoles, finished
 from precisionnet.datasets.table_files import DELIMITED, read_header
 from precisionnet.datasets.tables import Paths, flatten, load_table, read_region_tables
-from precisionnet.errors import InputError, refuse_all
+from precisionnet.errors import InputError
 
 People = str | Path | pd.DataFrame | None
 
@@ -290,9 +290,7 @@ def _load(
     headers = {path: read_header(path) for path in flatten(_unfold(tables, format))}
     for path, header in headers.items():
         expect(format, header, path)
-    data, complaints = read_region_tables(headers, dict.fromkeys(headers, format), roles, id, participants, adni)
-    refuse_all(complaints)
-    return data
+    return finished(*read_region_tables(headers, dict.fromkeys(headers, format), roles, id, participants, adni))
 
 
 def _unfold(tables: Sequence[Paths], format: str) -> list[Paths]:
