@@ -112,6 +112,17 @@ def test_predictions_piece_by_piece_say_what_is_wrong_with_a_row(
     assert source.name in done.sentence or done.code == 0
 
 
+def test_rows_of_which_little_is_known_are_named_piece_by_piece(precisionnet, gaps_model, rows, tmp_path):
+    source = tmp_path / "rows"
+    source.mkdir()
+    table = rows.copy()
+    table.loc[311, ["b", "c"]] = np.nan
+    table.to_parquet(source / "0.parquet")
+    done = precisionnet("predict", gaps_model, source, "--id", "who", "-o", tmp_path / "said.csv")
+    assert done.code == 0
+    assert "In 1 of 500 rows a third or more of 4 columns hold no value" in done.sentence
+
+
 @pytest.mark.parametrize("window_rows", [100, 1000])
 def test_time_and_memory_are_said_before_the_training(precisionnet, folder, tmp_path, monkeypatch, window_rows):
     """Of a table in windows, and of one that is fitted as a whole."""

@@ -21,6 +21,7 @@ from precisionnet.cli.predict import (
     correction_sentence,
     predictions,
     refuse_for_classes,
+    shift_warnings,
 )
 from precisionnet.datasets import Dataset, refuse_bad_numbers
 from precisionnet.datasets.roles import gaps_note
@@ -70,9 +71,9 @@ def run_predict_stream(asked: PredictRequest) -> None:
     for sentence in gaps_note(n_missing, n_incomplete, n_rows):
         console.note(sentence)
     shift = compare_rows(model, sample.rows)
-    if shift.shifted:
-        said = "" if n_rows <= COMPARED else f"Of {COMPARED:,} rows drawn at random: "
-        console.warn(said + shift.sentence() + advice_on(model, shift, correction))
+    said = "" if n_rows <= COMPARED else f"Of {COMPARED:,} rows drawn at random: "
+    for sentence in shift_warnings(shift, advice_on(model, shift, correction)):
+        console.warn(said + sentence)
     if correction is not None:
         console.note(correction_sentence(correction))
     if asked.output is not None:

@@ -274,7 +274,7 @@ def _filled_rows(fitted: Any, X: pd.DataFrame) -> tuple[int, pd.Series[Any]]:
     """Return how many columns medians can fill, and in how many they do, of the rows that are hardly their own."""
     if fitted.encoder is not None:
         X = X[[column.name for column in fitted.encoder.columns_ if column.kind not in ("category", "left out")]]
-    gaps = X.isna().sum(axis=1)
+    gaps = pd.DataFrame(X).isna().sum(axis=1)
     found = gaps[(gaps > 0) & (gaps >= FILLED_SHARE * X.shape[1])]
     return X.shape[1], found.sort_values(ascending=False, kind="stable")
 
