@@ -39,6 +39,16 @@ def gap(precisionnet, tmp_path):
     return run
 
 
+def test_cells_that_are_no_measurements_are_warned_of(gap):
+    table = frame()
+    regions = [name for name in table if name.startswith("region_")]
+    table[regions] = table[regions].sub(table[regions].min()).add(50.0)
+    table.loc[7, "region_2"] = 0.0
+    done = gap(table, "--drop", "dx", "--drop", "site", "--drop", "sex", *SHORT)
+    assert done.code == 0, done.err
+    assert done.sentence.count("Column 'region_2' is 0 in row") == 1
+
+
 def test_groups_with_a_site_and_a_covariate(gap, tmp_path):
     done = gap(frame(), "--by", "dx", "--controls", 0, "--site", "site", "--covariate", "sex", *SHORT)
     assert done.code == 0, done.err

@@ -13,7 +13,14 @@ import pandas as pd
 
 from precisionnet.cli import console
 from precisionnet.cli.progress import counted_fits
-from precisionnet.cli.tables import named_by_measure, report_loading, unknown_columns, whole_label, without_labels
+from precisionnet.cli.tables import (
+    named_by_measure,
+    report_loading,
+    unknown_columns,
+    whole_label,
+    with_doubts_of_columns,
+    without_labels,
+)
 from precisionnet.datasets import Dataset
 from precisionnet.datasets.roles import SITE_NAMES
 from precisionnet.datasets.table_files import find
@@ -64,6 +71,7 @@ def run_gap(
         **frames,
     }
     refuse_all([*complaints, *looked_at(data.y, len(data), **given)[1]])  # before torch is imported
+    data = with_doubts_of_columns(data)
     assert data.y is not None
     report_loading(data)
     _say_of_features(data)

@@ -15,9 +15,14 @@ import pandas as pd
 
 from precisionnet.cli import console
 from precisionnet.cli.messages import in_options
-from precisionnet.cli.tables import report_loading, unknown_columns, whole_label, without_labels
+from precisionnet.cli.tables import (
+    report_loading,
+    unknown_columns,
+    whole_label,
+    with_doubts_of_columns,
+    without_labels,
+)
 from precisionnet.datasets import Dataset
-from precisionnet.datasets.checks import check_dataset
 from precisionnet.datasets.tables import read_dataset
 from precisionnet.errors import InputError, refuse_all, shown
 from precisionnet.evidence import GraphComparison, compare_graphs, edge_inference
@@ -124,16 +129,10 @@ def _rows(
         data = replace(data, notes=(*data.notes, f"{lost} of {len(known)} rows are not complete and were left out."))
         if not len(data):
             raise InputError(f"No row of {paths[0]!r} is complete, and --complete-rows leaves none: --drop columns.")
-    data = replace(data, doubts=(*data.doubts, *_doubts_of_columns(data)))
+    data = with_doubts_of_columns(data)
     report_loading(data)
     _refuse_gaps(data, roles)
     return data, roles
-
-
-def _doubts_of_columns(data: Dataset) -> list[str]:
-    """Return what the checks of a fit warn of, but for what ``report_loading`` says anyway."""
-    said = ("loading", "repeated rows")
-    return [f.sentence for f in check_dataset(data) if f.level == "warning" and f.check not in said]
 
 
 def _refuse_gaps(data: Dataset, roles: pd.DataFrame) -> None:

@@ -231,6 +231,14 @@ def report_loading(data: Dataset) -> None:
         (console.warn if finding.level == "warning" else console.note)(finding.sentence)
 
 
+def with_doubts_of_columns(data: Dataset) -> Dataset:
+    """Add what the checks of a fit warn of in the features, but for what ``report_loading`` says anyway."""
+    said = ("loading", "repeated rows")
+    found = check_dataset(replace(data, y=None, site=None), missing="median")
+    doubts = [finding.sentence for finding in found if finding.level == "warning" and finding.check not in said]
+    return replace(data, doubts=(*data.doubts, *doubts))
+
+
 def named_by_measure(data: Dataset) -> Dataset:
     """Add the measure to the names of regions, so that no model takes an area for a thickness.
 
