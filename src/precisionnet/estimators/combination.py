@@ -91,7 +91,7 @@ def finished(
         With weights, out-of-fold predictions, calibration, effects and reference.
     """
     target, several = data.target, fitted.settings.readout == "several"
-    rows, fold = _left_out(fitted, data) if unseen else _no_rows(data)
+    rows, fold = _left_out(fitted, data, unseen)
     outputs = _outputs(fitted, rows, fold)
     group, loss = None, target.task_loss
     if isinstance(target, ClassTarget):
@@ -121,20 +121,16 @@ def finished(
     return replace(fitted, task_nodes=effects.nodes, task_graph=effects.edges, reference=reference_of(data))
 
 
-def _left_out(fitted: Fitted, data: TrainingData) -> tuple[Table, IndexArray]:
+def _left_out(fitted: Fitted, data: TrainingData, unseen: bool) -> tuple[Table, IndexArray]:
     """Return rows that networks left out, and the folds of these networks; of a single one what it was validated on."""
     folds = fitted.folds
-    if any(map(len, folds)):
+    if unseen and any(map(len, folds)):
         fold: IndexArray = np.repeat(np.arange(len(folds)), [len(one) for one in folds])
         return data.training.take(np.concatenate(folds)), fold
-    if data.validation is None:
-        return _no_rows(data)
-    return data.validation, np.zeros(len(data.validation), dtype=np.intp)
-
-
-def _no_rows(data: TrainingData) -> tuple[Table, IndexArray]:
-    none = np.array([], dtype=np.intp)
-    return data.training.take(none), none
+    rows = data.validation if unseen else None
+    if rows is None:
+        rows = data.training.take(np.array([], dtype=np.intp))
+    return rows, np.zeros(len(rows), dtype=np.intp)
 
 
 def _outputs(fitted: Fitted, rows: Table, fold: IndexArray, first: int = 0) -> FloatArray:

@@ -110,10 +110,11 @@ def with_kernel(
     deviation = np.where(constant, np.inf, deviation)  # such a column sets no rows apart, those to come neither
     everything = _Rows(x, _wanted(data.target, rows.y), rows.weight)
     outside = [np.setdiff1d(np.arange(len(x)), fold) for fold in folds]
+    unit = np.where(constant, 0.0, deviation)
     used = [
-        _importance(fitted, x[own], fold, w) for fold, (own, w) in enumerate(zip(outside, fold_weights, strict=True))
+        _importance(fitted, x[own], unit, fold, weights)
+        for fold, (own, weights) in enumerate(zip(outside, fold_weights, strict=True))
     ]
-    used = [_normalised(one * np.where(constant, 0.0, deviation) ** 2) for one in used]
     choices = _chosen(everything, data.target, rows.y, folds, outside, used, deviation, n_jobs)
     parts = zip([*outside, np.arange(len(x))], [*used, np.mean(used, axis=0)], choices, strict=True)
     networks = [
@@ -185,8 +186,8 @@ def _wanted(target: Target, y: FloatArray) -> FloatArray:
     return known[:, None] if isinstance(target, NumberTarget) else np.eye(target.n_outputs)[known]
 
 
-def _importance(fitted: Fitted, x: FloatArray, fold: int, weights: FloatArray) -> FloatArray:
-    """Return the squared gradient along each column of the networks that left a fold out, in the target's units."""
+def _importance(fitted: Fitted, x: FloatArray, unit: FloatArray, fold: int, weights: FloatArray) -> FloatArray:
+    """Return the squared gradient of the networks that left a fold out along each column, one on average."""
     kinds = list(dict.fromkeys(fitted.member_kinds))
     each = np.array([weights[kinds.index(kind)] for kind in fitted.member_kinds])
     theirs = replace(fitted, member_weights=np.where(fitted.member_folds == fold, each, 0.0))
@@ -194,12 +195,9 @@ def _importance(fitted: Fitted, x: FloatArray, fold: int, weights: FloatArray) -
     total = np.zeros(x.shape[1])
     for _, gradient in mean_gradients(theirs, x[taken]):
         total += (gradient**2).sum(axis=(0, 1))
-    return total
-
-
-def _normalised(importance: FloatArray) -> FloatArray:
-    mean = float(importance.mean())
-    return importance / mean if mean > 0.0 and np.isfinite(mean) else np.ones_like(importance)
+    total *= unit**2
+    mean = float(total.mean())
+    return total / mean if mean > 0.0 and np.isfinite(mean) else np.ones_like(total)
 
 
 def _chosen(
