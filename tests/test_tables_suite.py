@@ -138,6 +138,15 @@ def test_figures_of_a_table():
     assert list(found["ranks"]) == ["linear", "joint"]
 
 
+def test_rivals_are_ranked_on_the_splits_that_all_methods_have():
+    plain = {name: [2.0, 2.0, 2.0] for name in ("svr", "gp", "hist_gb")}
+    rows = made_rows([1.0, 1.1, 5.0], ridge=[1.5, 1.5, 1.0], **plain, xrfm=[0.9, 0.9])
+    said = page.beside_rivals(rows, "development")
+    assert "on 1 table with 2 splits that all methods have: mean ranks xRFM 1.00, joint 2.00, linear 3.00" in said
+    assert said.endswith("or ahead, on 0.")
+    assert page.beside_rivals(rows[rows["method"] != "xrfm"], "development") == ""
+
+
 def test_old_rows_of_joint_do_not_count(tmp_path):
     rows = made_rows([1.0], ridge=[2.0]).assign(error=np.nan, recipe_version=2)
     older = rows[rows["method"] == "joint"].assign(recipe_version=1, loss=9.0)
