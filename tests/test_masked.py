@@ -7,6 +7,7 @@ import pytest
 
 from precisionnet import GraphicalLasso, PNNClassifier, PNNRegressor
 from precisionnet.errors import InputError
+from precisionnet.evaluation import compare, recalibrate
 from precisionnet.evidence import compare_graphs, edge_inference
 from precisionnet.precision import (
     StreamingMoments,
@@ -50,6 +51,7 @@ def test_rows_with_a_masked_cell_are_refused(masked, y):
         lambda: PNNRegressor(**FEW).fit(masked.data, y, X_val=masked, y_val=y),
         lambda: model.predict(masked),
         lambda: model.predict(long),
+        lambda: recalibrate(np.ma.array(y, mask=y > 1), y),
         lambda: PNNRegressor(**FEW).fit(masked.data, y, groups=np.ma.array(np.arange(60), mask=y > 1)),
     ):
         with pytest.raises(InputError, match=r"NaN|missing|no label"):
@@ -80,3 +82,11 @@ def test_what_fills_gaps_fills_masked_cells(masked, y):
     first, second = model.fit(masked, y).predict(masked), model.fit(gaps, y).predict(gaps)
     np.testing.assert_array_equal(first, second)
     assert model.n_missing_.sum() == 1
+
+
+def test_a_comparison_fills_masked_cells(masked, y):
+    masked[3, 0] = 1e6
+    masked[3, 0] = np.ma.masked
+    gaps = masked.filled(np.nan)
+    rows = [compare(X, y, methods=["ridge"], repeats=1, jobs=1)["mae"][0] for X in (masked, gaps)]
+    assert rows[0] == rows[1]

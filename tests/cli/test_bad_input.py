@@ -20,7 +20,7 @@ TABLES = {
     "strings": (lambda f: f.assign(x1=["oops"] + list(f.x1[1:])), r"Column 'x1' holds text, not numbers: 'oops' in row 1 of '.*table.csv'; .*--drop '?x1"),
     "a constant column": (lambda f: f.assign(flat=1), r"Column 'flat' is constant.*--drop '?flat"),
     "a repeated column": (lambda f: f.assign(copy=f.x0), r"Column 'copy' repeats column 'x0'.*--drop '?copy"),
-    "one row": (lambda f: f[:1], r"has 1 row: at least 10"),
+    "one row": (lambda f: f[:1], r"has 1 row to learn from: at least 10"),
     "one column": (lambda f: f[["x0", "age"]], r"only one feature column is left"),
     "one class": (lambda f: f.assign(age="old"), r"Target 'age' has only one class \(old\)"),
     "a constant target": (lambda f: f.assign(age=0.5), r"Target 'age' is always 0.5"),

@@ -118,6 +118,18 @@ def test_a_row_without_a_target_costs_no_other_row(precisionnet, tmp_path):
     assert said in done.sentence
 
 
+def test_rows_without_a_target_change_no_label_and_a_column_that_only_they_have_is_left_out(precisionnet, tmp_path):
+    frame = mixed().iloc[:80].drop(columns=["remark", "visit", "score"])
+    frame["sick"] = pd.Series(np.arange(80) % 2, dtype=object)
+    frame["late"] = pd.Series(np.nan, frame.index)
+    frame.loc[[3, 9], "sick"], frame.loc[[3, 9], "late"] = None, [1.0, 2.0]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = precisionnet("fit", tmp_path / "t.csv", "--target", "sick", "--out", tmp_path / "o", *QUICK)
+    assert done.code == 0, done.err
+    assert "Column 'late' has no value in any row with a target and is left out." in done.sentence
+    assert {"probability_0", "probability_1"} <= set(pd.read_csv(tmp_path / "o" / "predictions.csv"))
+
+
 def test_slash_dates_are_read_as_in_the_fit(precisionnet, tmp_path):
     """Days of the new rows may all be below 13: what the fit saw says which number is the month."""
     rng = np.random.default_rng(5)

@@ -42,7 +42,7 @@ def test_a_folder_is_fitted_and_predicted_piece_by_piece(precisionnet, folder, r
     assert "regression (guessed" in done.flat
     table = pd.read_csv(out / "predictions.csv")
     assert len(table) == 100
-    np.testing.assert_allclose(table["true"], rows["y"].to_numpy()[table["row"]])
+    np.testing.assert_allclose(table["true"], rows["y"].to_numpy()[table["row"] - 1])
     assert "<!doctype html>" in (out / "report.html").read_text(encoding="utf-8")
     assert "precisionnet explain" not in (out / "report.html").read_text(encoding="utf-8")  # which reads no folder
     model = load(out / "model")
@@ -121,6 +121,23 @@ def test_rows_of_which_little_is_known_are_named_piece_by_piece(precisionnet, ga
     done = precisionnet("predict", gaps_model, source, "--id", "who", "-o", tmp_path / "said.csv")
     assert done.code == 0
     assert "In 1 of 500 rows a third or more of 4 columns hold no value" in done.sentence
+
+
+def test_what_was_fitted_piece_by_piece_is_explained_from_the_same_file(precisionnet, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr("precisionnet.evidence.task.HALF_PAIRS", 1)
+    source = tmp_path / "rows.parquet"
+    rows.drop(columns="who").to_parquet(source)
+    short = ("--n-members", 2, "--max-epochs", 1, "--target", "y")
+    done = precisionnet("fit", source, "--stream", "--out", tmp_path / "out", *short)
+    assert done.code == 0, done.err
+    tested = pd.read_csv(tmp_path / "out" / "predictions.csv")
+    np.testing.assert_allclose(tested["true"], rows["y"].to_numpy()[tested["row"] - 1])
+    options = ("--out", tmp_path / "e", "--permutations", 19, "--jobs", 1)
+    done = precisionnet("explain", tmp_path / "out", source, *options)
+    assert done.code == 0, done.err
+    done = precisionnet("fit", source, "--stream", "--out", tmp_path / "o", *short[2:], "--n-members", 1)
+    assert done.code == 2
+    assert "--n-members to 2 or more" in done.sentence
 
 
 @pytest.mark.parametrize("window_rows", [100, 1000])

@@ -62,6 +62,17 @@ def test_columns_that_a_prediction_lacks_are_named_and_its_target_is_said_to_be_
     assert "2 of the model's 68 columns are not among them ('lh_cuneus', 'lh_insula')" in done.sentence
 
 
+def test_a_region_that_nobody_has_is_filled_in_a_prediction(precisionnet, tmp_path):
+    lh, rh, people = tables(tmp_path)
+    assert precisionnet("fit", lh, rh, people, "--target", "age", "--out", tmp_path / "o", *QUICK).code == 0
+    frame = pd.read_csv(lh, sep="\t")
+    frame.assign(lh_cuneus_thickness=np.nan).to_csv(lh, sep="\t", index=False)
+    done = precisionnet("predict", tmp_path / "o", lh, rh, "-o", tmp_path / "p.csv")
+    assert done.code == 0, done.err
+    assert f"Values are missing in {N} of {N} rows: 'lh_cuneus' {N}." in done.sentence
+    assert len(pd.read_csv(tmp_path / "p.csv")) == N
+
+
 @pytest.mark.slow
 def test_another_measure_unit_or_half_is_not_predicted_in_silence(precisionnet, tmp_path):
     lh, rh, people = tables(tmp_path)

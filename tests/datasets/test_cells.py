@@ -89,6 +89,9 @@ def test_commas_in_a_file_with_points_are_named_with_the_points(tmp_path):
     assert "Column 'y' holds text, not numbers: '30,5' in row 1" in of_target
     assert "'0,10' in row 1" in of_features
     assert "column 'a' has points" in of_features
+    rows = [f'"1.{100 + i},5",{i}.5,{i}' for i in range(30)]
+    with pytest.raises(InputError, match=r"'1.100,5' .*save it without them, as 1100\.5\)"):
+        load(tmp_path, "\n".join(["a,b,y", *rows]))
 
 
 def test_digits_of_other_scripts_are_text_and_not_a_traceback(tmp_path):
@@ -209,6 +212,8 @@ def test_the_order_of_dates_may_be_given(tmp_path):
     assert not data.doubts
     with pytest.raises(InputError, match=r"'when' of .* as month/day/year .* '25/05/2024' in row 2, .*2024-01-31"):
         days(tmp_path, "03/02/2024", "25/05/2024", date_orders={"when": "month/day/year"})
+    with pytest.raises(InputError, match="'whne' .did you mean 'when'.*date_orders= must name"):
+        days(tmp_path, "03/02/2024", date_orders={"whne": "month/day/year"})
     with pytest.raises(InputError, match="date_orders must map columns"):
         days(tmp_path, "03/02/2024", date_orders="month/day/year")
     with pytest.raises(InputError, match="date_orders= must be"):

@@ -200,7 +200,7 @@ BAD = {
     "a constant covariate": (lambda d: changed(d, adjust_for=pd.DataFrame({"one": [1.0] * 240})), "Covariate 'one' has the same value"),
     "holes in a covariate": (lambda d: changed(d, adjust_for=d.sex.mask(d.sex == "F").to_frame()), "Covariate 'sex' is missing in"),
     "people in both groups": (lambda d: changed(d, groups=[i // 3 for i in range(240)]), "80 people are in several groups"),
-    "a group that is not known, beside sites": (lambda d: changed(d, controls=None, labels=numbered(d), site=d.site), r"group is missing in 2 of 240 rows \(row 1 is"),
+    "a group that is not known, beside sites": (lambda d: changed(d, controls=None, labels=numbered(d), site=d.site), r"group is missing in 2 of 240 rows \(row 's0' is"),
     "a group that is not known, beside covariates": (lambda d: changed(d, controls=None, labels=numbered(d), adjust_for=d.sex.to_frame()), "group is missing in 2 of 240 rows"),
     "covariates without names": (lambda d: changed(d, adjust_for=np.ones((240, 1))), "must be a data frame"),
     "labels too short": (lambda d: changed(d, labels=["a"]), "labels has 1 entries"),
@@ -241,12 +241,13 @@ def test_all_complaints_come_at_once(drawn):
     ],
 )
 def test_ages_that_are_none(y, sentence):
-    (found,) = target_complaints(y)
+    (found,) = target_complaints(y, y.index)
     assert pd.Series([found]).str.contains(sentence).all()
 
 
 def test_another_target_may_be_large():
-    assert target_complaints(pd.Series([800.0, 2100.0], name="volume")) == []
+    volume = pd.Series([800.0, 2100.0], name="volume")
+    assert target_complaints(volume, volume.index) == []
 
 
 @pytest.mark.slow

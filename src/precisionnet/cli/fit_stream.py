@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from precisionnet.cli.options import option_name
 from precisionnet.cli.progress import epochs
 from precisionnet.datasets import Dataset, guess_task
 from precisionnet.datasets.batches import is_number
+from precisionnet.datasets.dataset import NO_ID
 from precisionnet.datasets.row_pieces import find_pieces
 from precisionnet.datasets.row_source import RowSource, open_rows
 from precisionnet.datasets.table_files import find
@@ -66,6 +67,8 @@ def run_fit_stream(asked: StreamRequest) -> None:
     guessed = asked.task == "auto"
     task = _task(asked.table, target, asked.task)
     settings = settings_of(parameters, task, name_of=option_name)
+    if settings.n_members == 1 and settings.recipe == "standard":
+        raise InputError("One network leaves no rows out to test it on: set --n-members to 2 or more.")
     rows = open_rows(asked.table, target, task, columns=columns, groups=person)
     console.note(f"{asked.table} is read piece by piece, two or three times before the training begins.")
     try:
@@ -88,6 +91,7 @@ def run_fit_stream(asked: StreamRequest) -> None:
                     "learned from these rows alone. precisionnet predict predicts all rows."
                 )
             data = data.take(np.flatnonzero(model.oob_folds_ >= 0))
+            _count_from_one(model)
             model.save(folder / MODEL_FOLDER)
             write_table(tested_rows(result, data), folder / PREDICTIONS)
             is_file = Path(asked.table).is_file()  # explain reads no folders
@@ -102,6 +106,12 @@ def run_fit_stream(asked: StreamRequest) -> None:
     print_result(result, asked.out, ["predictions of all rows", predict], guessed=guessed)
     if asked.open_it:
         console.open_page(asked.out / REPORT)
+
+
+def _count_from_one(model: Any) -> None:
+    """Number rows as every other command does, so that ``explain`` finds them; ``fit_table`` counts from 0."""
+    known = model.fitted.out_of_fold
+    model.keep(replace(model.fitted, out_of_fold=replace(known, row_ids=known.row_ids + 1)))
 
 
 def _columns(asked: StreamRequest) -> tuple[str, str | None, list[str]]:
@@ -167,7 +177,7 @@ def _sampled_rows(rows: RowSource, model: Any) -> Dataset:
             beside = {rows.target: here.y} | ({} if rows.groups is None else {rows.groups: here.group})
             found.append(frame.assign(**beside))
     table = pd.concat(found).loc[wanted]
-    table.index.name = "row"
+    table.index = (table.index + 1).rename(NO_ID)  # as every other command counts
     middle = None if model.medians_ is None else pd.Series(model.medians_, index=list(rows.columns))
     X = table[list(rows.columns)] if middle is None else table[list(rows.columns)].fillna(middle)
     people = None if rows.groups is None else table[rows.groups]

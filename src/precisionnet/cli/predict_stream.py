@@ -24,6 +24,7 @@ from precisionnet.cli.predict import (
     shift_warnings,
 )
 from precisionnet.datasets import Dataset, refuse_bad_numbers
+from precisionnet.datasets.dataset import NO_ID
 from precisionnet.datasets.roles import gaps_note
 from precisionnet.datasets.row_pieces import find_pieces
 from precisionnet.datasets.table_files import find
@@ -110,7 +111,7 @@ def _pieces(model: Any, asked: PredictRequest) -> Iterator[pd.DataFrame]:
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
         if asked.id_column is None:
-            X.index = pd.RangeIndex(first, first + len(X), name="row")
+            X.index = pd.RangeIndex(first + 1, first + len(X) + 1, name=NO_ID)  # as in the file
         else:
             X.index = pd.Index(frame[found[asked.id_column]], name=asked.id_column)
             _refuse_no_id(X.index, where, first)

@@ -17,7 +17,7 @@ from precisionnet.datasets import Dataset, check_target, guess_task, load_table
 from precisionnet.datasets.checks import Finding, check_dataset, same_rows
 from precisionnet.datasets.neuro.formats import OF_REGIONS, recognise
 from precisionnet.datasets.neuro.regions import MEASURES, parse_region, parse_structure
-from precisionnet.datasets.roles import no_such_column
+from precisionnet.datasets.roles import finished, no_such_column
 from precisionnet.datasets.table_files import find, read_header
 from precisionnet.datasets.tables import read_dataset
 from precisionnet.datasets.validation import MIN_ROWS, plain_target, unusable, unusable_features
@@ -97,7 +97,9 @@ def judged(
     found = [*complaints, *(unusable if of_target else unusable_features)(looked_at, missing=missing)]
     if len(data) < MIN_ROWS:
         rows = "1 row" if len(data) == 1 else f"{len(data)} rows"
-        found.append(f"Table {path!r} has {rows}: at least {MIN_ROWS} are needed to fit and test; bring more.")
+        found.append(
+            f"Table {path!r} has {rows} to learn from: at least {MIN_ROWS} are needed to fit and test; bring more."
+        )
     kind: TaskName | None = None if task == "auto" else task  # type: ignore[assignment]
     if data.y is not None and data.y.notna().all() and len(data) >= MIN_ROWS:
         try:
@@ -174,8 +176,9 @@ def rows_of_model(
         unused = None if target is not None or model.target_name_ is None else find(model.target_name_, every)
         roles |= {"drop": [unused]} if unused is not None and unused not in (*names, id_column, person) else {}
         try:
-            found = load_table(*paths, **roles, adni=EVERY_SCAN, measures=_several_measures(names), inputs=inputs)
-            data = named_by_measure(found)
+            several = _several_measures(names)
+            found = read_dataset(*paths, **roles, adni=EVERY_SCAN, measures=several, inputs=inputs, keep_empty=True)
+            data = named_by_measure(finished(*found))
         except InputError:
             if not as_written:
                 raise
@@ -194,7 +197,7 @@ def rows_of_model(
                     "measure and both hemispheres."
                 )
     if target is not None and as_written and [recognise(header) for header in headers] == ["participants"]:
-        data = load_table(*paths, **roles)  # names the rows as for the fit
+        data = finished(*read_dataset(*paths, **roles, keep_empty=True))  # names the rows as for the fit
         if set(names) <= set(data.X.columns):
             return replace(data, X=data.X[names])
     columns = () if encoder is None else encoder.columns_

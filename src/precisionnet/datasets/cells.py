@@ -286,14 +286,20 @@ def text_complaints(values: dict[str, Numbers], frame: pd.DataFrame, path: str, 
     ]
 
 
+def looks_like_date(text: str) -> bool:
+    """Whether a cell may have been meant as a date."""
+    return _DATE.fullmatch(text) is not None
+
+
 def _hint(cell: Any, with_points: str | None) -> str:
     text = str(cell).strip()
-    if hasattr(cell, "isoformat") or _DATE.fullmatch(text):
+    if hasattr(cell, "isoformat") or looks_like_date(text):
         return " (a date? spreadsheets turn numbers such as 2.3 into one)"
     if re.fullmatch(_GROUPED, text):
         mark = max(",.", key=text.rfind)
         whole, _, fraction = text.rpartition(mark) if text.count(mark) == 1 else (text, "", "")
-        plain = re.sub("[,.]", "", whole) + (mark + fraction if fraction else "")
+        decimal = mark if with_points is None else "."
+        plain = re.sub("[,.]", "", whole) + (decimal + fraction if fraction else "")
         return f" (a number with thousands separators? save it without them, as {plain})"
     if re.fullmatch(_COMMA, text):
         beside = "" if with_points is None else f"column {shown(with_points)} has points; "

@@ -39,6 +39,8 @@ class ColumnRoles:
     """Leave out rows in which a feature is missing; those without a target that was named are left out anyway."""
     inputs: Sequence[str] = ()
     """Columns that are features beside the regions, such as sex."""
+    keep_empty: bool = False
+    """Keep features without any value: rows to be predicted have the columns of the fit, measured or not."""
 
     def __post_init__(self) -> None:
         for name in ("target", "person", "site"):
@@ -128,11 +130,13 @@ def assembled(part: TablePart, roles: ColumnRoles, description: str = "") -> tup
             f"Column {some(both)} is named as a feature and as target, site or person: it can only be one."
         )
     X = features.drop(columns=[c for c in features.columns if c in taken])
-    if roles.features is None and (empty := [name for name in X.columns if X[name].isna().all()]):
-        X = X.drop(columns=empty)
+    judged = X if roles.target in (None, AUTO) or y is None or y.isna().all() else X[y.notna().to_numpy()]
+    if roles.features is None and not roles.keep_empty and (empty := [n for n in X.columns if judged[n].isna().all()]):
         names = some([part.original_names.get(name, name) for name in empty])
         which, are = (f"Column {names} has", "is") if len(empty) == 1 else (f"Columns {names} have", "are")
-        notes.append(f"{which} no value in any row and {are} left out.")
+        of = "" if judged is X or X[empty].isna().all(axis=None) else " with a target"
+        notes.append(f"{which} no value in any row{of} and {are} left out.")
+        X = X.drop(columns=empty)
     X = X.assign(**{name: values for name, (values, _) in inputs.items()})
     if orders := {name: order for name, order in part.date_orders.items() if name in X.columns}:
         X.attrs[WRITTEN_AS] = orders
@@ -171,6 +175,8 @@ def _with_target(data: Dataset) -> Dataset:
         return data
     known = data.y.notna().to_numpy()
     lost, kept = data.X.index[~known].tolist(), data.take(np.flatnonzero(known))
+    if kept.y is not None and _are_whole(kept.y):  # as they would have been read without the gaps: class 1, not 1.0
+        kept = replace(kept, y=kept.y.astype(np.int64))
     has, are = ("has", "is") if len(lost) == 1 else ("have", "are")
     which = f"{'row ' if data.X.index.name == NO_ID else ''}{some(lost)}"
     rows, target = f"{len(lost)} of {len(data)} rows", f"target {shown(str(data.y.name))}"
@@ -178,6 +184,11 @@ def _with_target(data: Dataset) -> Dataset:
     if len(lost) > len(data) / 2:
         return replace(kept, doubts=(*kept.doubts, f"{said}: is it the column that you mean?"))
     return replace(kept, notes=(*kept.notes, f"{said}."))
+
+
+def _are_whole(y: pd.Series[Any]) -> bool:
+    values = y.to_numpy(dtype=np.float64) if pd.api.types.is_float_dtype(y.dtype) else np.empty(0)
+    return bool(len(values) and (np.abs(values) < 1e15).all() and (values % 1.0 == 0.0).all())
 
 
 def _complete(data: Dataset, path: str) -> tuple[Dataset, list[str]]:
@@ -277,8 +288,9 @@ def gaps_note(counts: pd.Series[Any], n_incomplete: int, n_rows: int) -> list[st
     if not len(counts):
         return []
     listed = ", ".join(f"{shown(name)} {count}" for name, count in counts.iloc[:3].items())
-    more = f" and {len(counts) - 3} columns more" if len(counts) > 3 else ""
-    return [f"Values are missing in {n_incomplete} of {n_rows} rows: {listed}{more}."]
+    n_more = len(counts) - 3
+    more = f" and {n_more:,} column{'s' * (n_more > 1)} more" if n_more > 0 else ""
+    return [f"Values are missing in {n_incomplete:,} of {n_rows:,} rows: {listed}{more}."]
 
 
 def _missing_note(X: pd.DataFrame, y: pd.Series[Any] | None) -> list[str]:

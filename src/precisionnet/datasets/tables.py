@@ -179,8 +179,12 @@ def read_dataset(
     measures: Sequence[str] | None = None,
     inputs: Sequence[str] = (),
     date_orders: Mapping[str, str] | None = None,
+    keep_empty: bool = False,
 ) -> tuple[Dataset, list[str]]:
-    """Do what ``load_table`` does, and return what cannot be used instead of raising it."""
+    """Do what ``load_table`` does, and return what cannot be used instead of raising it.
+
+    ``keep_empty`` keeps features without any value, which rows to be predicted may have.
+    """
     check_format(format)
     check_choice("duplicates=", duplicates, WAYS)
     if not isinstance(date_orders, Mapping | None):
@@ -200,7 +204,8 @@ def read_dataset(
     headers = {path: read_header(path) for path in flatten(paths)}
     formats = {path: _format_of(path, headers, format) for path in headers}
     roles = _as_written(
-        ColumnRoles(target, person, site, covariates, drop, regions, features, complete_rows, inputs), headers
+        ColumnRoles(target, person, site, covariates, drop, regions, features, complete_rows, inputs, keep_empty),
+        headers,
     )
     if any(kind in OF_REGIONS for kind in formats.values()):
         id = None if id == AUTO else id
@@ -209,6 +214,8 @@ def read_dataset(
     if site == AUTO and not alone:
         roles = replace(roles, site=None)
     id, roles, misnamed = _known_names(id, roles, headers)
+    every = [name for header in headers.values() for name in header]
+    misnamed += [no_such_column(name, "date_orders=", every) for name in date_orders or {} if name not in every]
     try:
         if measures is not None:
             raise InputError(f"measures= is for tables of brain regions, and {next(iter(headers))!r} is none.")

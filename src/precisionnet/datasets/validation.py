@@ -85,12 +85,14 @@ def _target_gaps(y: pd.Series[Any]) -> list[str]:
         return [f"Target {shown(str(y.name))} has no value in any row: fill it in, or name another target."]
     if y.isna().any():
         return [
-            f"Target {shown(str(y.name))} is missing in {int(y.isna().sum())} of {len(y)} rows (row {_first(y.isna())} "
-            "is the first; empty cells, NA, n/a, None, nan and -9999 count as missing): leave those rows out with "
-            "complete_rows=True."
+            f"Target {shown(str(y.name))} is missing in {int(y.isna().sum())} of {len(y)} rows "
+            f"(row {first_row(y.isna())} is the first; empty cells, NA, n/a, None, nan and -9999 count as missing): "
+            "leave those rows out with complete_rows=True."
         ]
     if pd.api.types.is_float_dtype(y.dtype) and not np.isfinite(y.to_numpy(dtype=np.float64)).all():
-        return [f"Target {shown(str(y.name))} holds infinity (row {_first(np.isinf(y))}): remove or correct that row."]
+        return [
+            f"Target {shown(str(y.name))} holds infinity (row {first_row(np.isinf(y))}): remove or correct that row."
+        ]
     return []
 
 
@@ -156,7 +158,7 @@ def _bad_sentence(what: str, columns: list[tuple[str, Any]], droppable: bool, fi
             if droppable
             else "fit with missing='indicator'"
         )
-    where = "" if bad is None else f" in {int(bad.sum())} of {len(bad)} rows (row {_first(bad)} is the first)"
+    where = "" if bad is None else f" in {int(bad.sum())} of {len(bad)} rows (row {first_row(bad)} is the first)"
     if bad is not None and first is not None:
         where = f" in row {first + int(np.argmax(bad))}"
     also = f" ({some([other for other, _ in others])} as well)" if others else ""
@@ -231,7 +233,7 @@ def check_target(y: pd.Series[Any], task: TaskName) -> pd.Series[Any]:
     _refuse_complex(y)
     if pd.api.types.is_datetime64_any_dtype(y.dtype):
         raise InputError(f"Target {shown(name)} holds dates: turn them into a number, such as years, or name another.")
-    if pd.api.types.is_numeric_dtype(y.dtype) and y.nunique() < 2:
+    if len(y) and pd.api.types.is_numeric_dtype(y.dtype) and y.nunique() < 2:
         raise InputError(
             f"Target {shown(name)} is always {y.iloc[0]!s}: there is nothing to predict; name another target."
         )
@@ -242,9 +244,8 @@ def check_target(y: pd.Series[Any], task: TaskName) -> pd.Series[Any]:
                 "name a column of numbers."
             )
         if (y.abs() > LARGEST).any():
-            raise InputError(
-                f"Target {shown(name)} holds values beyond {LARGEST:g} (row {_first(y.abs() > LARGEST)}): rescale it."
-            )
+            row = first_row(y.abs() > LARGEST)
+            raise InputError(f"Target {shown(name)} holds values beyond {LARGEST:g} (row {row}): rescale it.")
         if y.min() < y.max() and not float(y.std()) > SMALLEST_SPREAD:
             raise InputError(f"Target {shown(name)} varies by no more than {float(y.std()):.1g}: rescale it.")
         return y.astype(np.float64)
@@ -312,7 +313,7 @@ def _is_constant(column: pd.Series[Any]) -> bool:
     return whole and bool((known == known.iloc[0]).all())
 
 
-def _first(mask: pd.Series[Any]) -> str:
+def first_row(mask: pd.Series[Any]) -> str:
     """Name the first row as a person finds it: by its id, by its number in the file, or counted from 1."""
     place = int(np.flatnonzero(mask.to_numpy())[0])
     label = mask.index[place]

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from precisionnet.arguments import check_count
+from precisionnet.arguments import check_count, masked_as_missing
 from precisionnet.datasets import (
     Dataset,
     Split,
@@ -368,7 +368,7 @@ def _task(task: str, y: pd.Series[Any]) -> TaskName:
 
 def _as_dataset(X: Any, y: Any, groups: Any, site: Any = None) -> Dataset:
     """Make a data set of whatever scikit-learn takes, by position."""
-    features = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    features = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(masked_as_missing(X)))
     if features.ndim != 2 or len(features) != len(y) or (groups is not None and len(groups) != len(y)):
         raise InputError(
             f"X, y and groups need a row each for every sample, got {len(features)}, {len(y)}"
@@ -386,7 +386,7 @@ def _as_dataset(X: Any, y: Any, groups: Any, site: Any = None) -> Dataset:
     numbers = {name: np.float64 for name, column in features.items() if not is_label_column(column)}
     return Dataset(
         X=features.astype(numbers),
-        y=pd.Series(np.asarray(y), rows, name=name),
+        y=pd.Series(np.asarray(masked_as_missing(y)), rows, name=name),
         groups=None if groups is None else pd.Series(np.asarray(groups), rows, name="groups"),
         site=None if site is None else pd.Series(np.asarray(site), rows, name="site"),
     )

@@ -20,6 +20,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.linalg import count_zeros
 from precisionnet.precision import count_edges
 from precisionnet.types import FloatArray, TaskName
@@ -67,7 +68,7 @@ LEAST_PROBABILITY = 1e-15
 
 def score_regression(y: Any, predicted: Any) -> dict[str, float]:
     """Return mean absolute and root mean squared error in the target's units, R2 and Pearson's r."""
-    y, predicted = np.asarray(y, dtype=float), np.asarray(predicted, dtype=float)
+    y, predicted = (np.asarray(masked_as_missing(one), dtype=float) for one in (y, predicted))
     varies = len(y) > 1 and np.ptp(y) > 0 and np.ptp(predicted) > 0
     return {
         "mae": float(mean_absolute_error(y, predicted)),

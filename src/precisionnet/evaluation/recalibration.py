@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.errors import InputError
 from precisionnet.estimators.intervals import keep_within, refuse_coverage
 from precisionnet.evaluation.error_intervals import Estimate, mean_interval
@@ -132,7 +133,7 @@ def recalibrate(predicted: Any, y: Any, *, limits: tuple[float, float] = (-math.
     >>> recalibrate(predicted, 5.0 + 2.0 * predicted + 0.1 * rng.normal(size=60)).slope > 1.5
     True
     """
-    predicted, y = np.asarray(predicted, dtype=float), np.asarray(y, dtype=float)
+    predicted, y = (np.asarray(masked_as_missing(one), dtype=float) for one in (predicted, y))
     n = len(y)
     if not (np.isfinite(predicted).all() and np.isfinite(y).all()):
         raise InputError("Labelled rows have a missing or infinite target or prediction: leave those rows out.")

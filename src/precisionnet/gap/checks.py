@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from precisionnet.datasets.checks.target import DISGUISED, names_alike, unit_of_age
+from precisionnet.datasets.validation import first_row
 from precisionnet.errors import InputError, refuse_all, shown, some
 from precisionnet.evidence.covariates import covariate_columns
 from precisionnet.evidence.design import FEWEST_PEOPLE as FEWEST_IN_GROUP
@@ -63,10 +64,11 @@ def looked_at(
     )
     frames = {name: None if values is None else _covariates(values, n) for name, values in covariates.items()}
     learned = np.ones(n, dtype=bool) if by is None or controls is None else (by == controls).to_numpy()
+    rows = y.index if isinstance(y, pd.Series) else pd.RangeIndex(n)
     complaints = [
-        *([] if target is None else target_complaints(target)),
-        *group_complaints(by, controls, person, n),
-        *site_complaints(place, learned, combat=combat),
+        *([] if target is None else target_complaints(target, rows)),
+        *group_complaints(by, controls, person, rows),
+        *site_complaints(place, learned, rows, combat=combat),
         *([] if target is None else covariate_complaints(frames, target, by, place)),
     ]
     if target is None or complaints:
@@ -74,15 +76,17 @@ def looked_at(
     return Given(str(target.name), target.to_numpy(dtype=np.float64), by, person, place, frames, learned), []
 
 
-def target_complaints(y: pd.Series[Any]) -> list[str]:
+def _in_rows(missing: pd.Series[Any], rows: pd.Index[Any]) -> str:
+    """Say in how many rows something is missing, and in which first, as a person finds it in the table."""
+    first = first_row(missing.set_axis(rows))
+    return f"missing in {int(missing.sum())} of {len(missing)} rows (row {first} is the first)"
+
+
+def target_complaints(y: pd.Series[Any], rows: pd.Index[Any]) -> list[str]:
     """Say what is wrong with the target: text, units in its cells, days or months in place of years."""
     name = shown(str(y.name))
     if y.isna().any():
-        first = int(np.flatnonzero(y.isna().to_numpy())[0]) + 1
-        return [
-            f"Target {name} is missing in {int(y.isna().sum())} of {len(y)} rows (row {first} is the first): leave "
-            "those rows out with complete_rows=True."
-        ]
+        return [f"Target {name} is {_in_rows(y.isna(), rows)}: leave those rows out with complete_rows=True."]
     if not pd.api.types.is_numeric_dtype(y.dtype) or pd.api.types.is_bool_dtype(y.dtype):
         cell = str(y.iloc[0])
         if _WITH_UNIT.fullmatch(cell):
@@ -108,13 +112,15 @@ def target_complaints(y: pd.Series[Any]) -> list[str]:
     ]
 
 
-def group_complaints(labels: pd.Series[Any] | None, controls: Any, groups: pd.Series[Any] | None, n: int) -> list[str]:
+def group_complaints(
+    labels: pd.Series[Any] | None, controls: Any, groups: pd.Series[Any] | None, rows: pd.Index[Any]
+) -> list[str]:
     """Say what is wrong with groups and controls: none of them, too few, people in several groups."""
+    n = len(rows)
     if groups is not None and groups.isna().any():
-        first = int(np.flatnonzero(groups.isna().to_numpy())[0]) + 1
         return [
-            f"Whose row it is is missing in {int(groups.isna().sum())} of {n} rows (row {first} is the first): fill "
-            "groups= in, or leave them out with complete_rows=True."
+            f"Whose row it is is {_in_rows(groups.isna(), rows)}: fill groups= in, or leave them out with "
+            "complete_rows=True."
         ]
     whose, people = ("rows", n) if groups is None else ("people", groups.nunique())
     if labels is None:
@@ -125,10 +131,9 @@ def group_complaints(labels: pd.Series[Any] | None, controls: Any, groups: pd.Se
             wrong.append(f"{people} {whose} are too few to learn a gap from: bring at least {FEWEST_PEOPLE}.")
         return wrong
     if labels.isna().any():
-        first = int(np.flatnonzero(labels.isna().to_numpy())[0]) + 1
         return [
-            f"The group is missing in {int(labels.isna().sum())} of {n} rows (row {first} is the first): give them a "
-            "group, or leave them out with complete_rows=True."
+            f"The group is {_in_rows(labels.isna(), rows)}: give them a group, or leave them out with "
+            "complete_rows=True."
         ]
     counts = (
         (pd.Series(np.arange(n)) if groups is None else groups.reset_index(drop=True))
@@ -164,16 +169,12 @@ def group_complaints(labels: pd.Series[Any] | None, controls: Any, groups: pd.Se
     return wrong
 
 
-def site_complaints(site: pd.Series[Any] | None, learned: Any, *, combat: bool) -> list[str]:
+def site_complaints(site: pd.Series[Any] | None, learned: Any, rows: pd.Index[Any], *, combat: bool) -> list[str]:
     """Say what is wrong with sites: missing, with one row, or without controls where they are to be harmonised."""
     if site is None:
         return ["combat=True harmonises sites, and there are none: name their column with site=."] if combat else []
     if site.isna().any():
-        first = int(np.flatnonzero(site.isna().to_numpy())[0]) + 1
-        return [
-            f"Site is missing in {int(site.isna().sum())} of {len(site)} rows (row {first} is the first): give them "
-            "one, or leave them out with complete_rows=True."
-        ]
+        return [f"Site is {_in_rows(site.isna(), rows)}: give them one, or leave them out with complete_rows=True."]
     counts = site.value_counts()
     single = in_order(counts.index[counts == 1].tolist())
     wrong = []

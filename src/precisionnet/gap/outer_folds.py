@@ -25,6 +25,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
+from precisionnet.arguments import masked_as_missing
 from precisionnet.errors import InputError
 from precisionnet.threads import limited_threads
 from precisionnet.types import FloatArray, IndexArray
@@ -69,7 +70,7 @@ def dealt_folds(X: Any, n_folds: int, groups: Any = None) -> IndexArray:
     if groups is not None:
         labels = np.array([str(label) for label in groups], dtype=object)
         return np.asarray(pd.util.hash_array(labels) % np.uint64(n_folds), dtype=int)
-    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(masked_as_missing(X)))
     # The same number has one checksum, whether its column holds whole numbers or not, and 0.0 is -0.0.
     columns = [
         frame.iloc[:, place].astype(np.float64) + 0.0

@@ -15,7 +15,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from precisionnet.arguments import check_switch
+from precisionnet.arguments import check_switch, masked_as_missing
 from precisionnet.errors import InputError, shown
 from precisionnet.evidence.permutations import check_counts
 from precisionnet.gap.calibration import LEARNED, accuracy_of, age_correlations, calibration_table
@@ -282,7 +282,7 @@ def gap_study(
 
 
 def _named(X: Any) -> pd.DataFrame:
-    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(masked_as_missing(X)))
     return frame.set_axis([str(name) for name in frame.columns], axis=1)
 
 

@@ -194,7 +194,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             one = len(gaps) == 1
             said.append(
                 f"{_listed(gaps, 4)} {'has' if one else 'have'} gaps in more than {100 * self.indicator_share:g} % of "
-                f"the rows: a column more {'says' if one else 'each says'} where."
+                f"the rows: {'one more column says' if one else 'one more column for each says'} where."
             )
         rare = [
             f"{shown(column.name)} ({some(list(column.rare))})"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from precisionnet.datasets.cells import looks_like_date
 from precisionnet.datasets.checks.finding import Finding, and_list, column_list, counted
 from precisionnet.errors import InputError, dropping, shown
 from precisionnet.preprocessing.column_kinds import begin_with_digits, needs_encoder, texts
@@ -56,10 +57,12 @@ def encoding(X: pd.DataFrame, missing: str) -> list[Finding]:
     if unread:
         (name, cell), one = next(iter(unread.items())), len(unread) == 1
         where, it, are = ("", "it", "it is") if one else (f" in {shown(name)}", "them", "they are")
+        what, remedy = "numbers that cannot be read", "plain numbers"
+        if looks_like_date(cell):
+            what, remedy = "dates that stand in no one order", "dates as 2024-01-31"
         sentence = (
-            f"{column_list(list(unread))} {'is' if one else 'are'} left out, and may hold numbers that cannot be read, "
-            f"such as {shown(cell)}{where}: write plain numbers, or leave {it} out with "
-            f"{dropping(unread)} if {are} an id or text."
+            f"{column_list(list(unread))} {'is' if one else 'are'} left out, and may hold {what}, such as "
+            f"{shown(cell)}{where}: write {remedy}, or leave {it} out with {dropping(unread)} if {are} an id or text."
         )
         found.append(Finding("warning", "unread numbers", sentence))
     return found
