@@ -28,8 +28,8 @@ METHODS_OF_A_COMPARISON = [
     for name, spec in METHODS.items()
     if "regression" in spec.tasks and not spec.fixed and spec.family in ("network", "baseline")
 ]
-ENDINGS = ("", "-defaults")
-"""Of the folders under results/accuracy: tuned, and as they come."""
+ENDINGS = ("", "-defaults", "-rivals")
+"""Of the folders under results/accuracy: tuned, as they come, and tuned beside rivals."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -293,6 +293,7 @@ def test_times_of_the_grid_in_the_readme_are_the_committed_rows():
         "synthetic/paper",
         "theorem",
         *(f"accuracy/{c}{e}" for c in ("abide", "ants") for e in ENDINGS),
+        "stability-paper",
         "accuracy/abide-sites-defaults",
         "accuracy/abide-sites-tuned",
     ],

@@ -164,3 +164,12 @@ def test_the_committed_rows_reach_what_was_asked_for_and_docs_have_their_slopes(
     text = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8")
     for row in table.itertuples():
         assert f"{row.slope:+.2f} ± {row.standard_error:.2f}" in text
+
+
+def test_the_slopes_of_the_papers_reading_are_those_of_its_rows():
+    table = pd.read_csv(ROOT / "results" / "stability-paper" / "summary.csv").set_index(["source", "method"]).slope
+    text = " ".join((ROOT / "docs" / "stability.md").read_text(encoding="utf-8").split())
+    methods = ("joint", "glasso", "sample", "vnn")
+    drawn = [f"{table['drawn', method]:+.2f}" for method in methods]
+    assert "{} (Joint), {} (GL), {} (Sample) and {} (VNN)".format(*drawn) in text
+    assert "on ABIDE {}, {}, {} and {}".format(*(f"{table['abide', method]:+.2f}" for method in methods)) in text
