@@ -169,7 +169,7 @@ def refuse_inputs(target: str | Path, inputs: Iterable[str | Path]) -> None:
     try:
         place = Path(target).resolve()
         read = next((one for one in inputs if Path(one).resolve() in (place, *place.parents)), None)
-    except (OSError, RuntimeError, ValueError):  # no such place: whoever writes there says so
+    except (OSError, RuntimeError, ValueError):  # no such place: writing there says so
         return
     if read is not None:
         raise OutputError(f"Cannot write to {str(target)!r}: {str(read)!r} is read; choose another place.")
